@@ -1,0 +1,29 @@
+"""Batches of small Ising problems, from any sampler.
+
+A batch (h, J) goes in; magnetizations, correlations, samples and error bars come out, from an
+exact solver, Monte Carlo, a quantum circuit, any dimod sampler or a D-Wave annealer.
+Optional dependencies are loaded when a sampler needs them, never on import.
+"""
+
+from isingsample.errors import IsingSampleError, MissingExtraError, TooLargeError
+from isingsample.problem import IsingProblem
+from isingsample.registry import get_sampler, list_samplers
+from isingsample.result import SampleResult
+from isingsample.samplers.base import Minimizer, Sampler, Solution
+from isingsample.samplers.exact import Exact
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Exact",
+    "IsingProblem",
+    "IsingSampleError",
+    "Minimizer",
+    "MissingExtraError",
+    "SampleResult",
+    "Sampler",
+    "Solution",
+    "TooLargeError",
+    "get_sampler",
+    "list_samplers",
+]

@@ -1,0 +1,42 @@
+"""NumPy and PyTorch through one array namespace, without importing PyTorch.
+
+Solvers are written once against the array API standard: `namespace(x)` is
+array-api-compat's NumPy or PyTorch, whichever made x. PyTorch is only ever
+seen through arrays that a caller made with it, so `import isingsample` never loads it.
+"""
+
+from typing import Any, TypeAlias
+
+import array_api_compat
+import numpy as np
+
+# A numpy.ndarray or a torch.Tensor. Neither library offers one type for both.
+Array: TypeAlias = Any
+
+
+def is_torch(x: object) -> bool:
+    """Whether x is a torch.Tensor."""
+    return bool(array_api_compat.is_torch_array(x))
+
+
+def namespace(x: Array) -> Any:
+    """The array namespace (NumPy's or PyTorch's) that x belongs to."""
+    return array_api_compat.array_namespace(x)
+
+
+def detach(x: Array) -> Array:
+    """x without its autograd history: a constant for differentiation."""
+    return x.detach() if is_torch(x) else x
+
+
+def to_numpy(x: Array) -> np.ndarray:
+    """x as a NumPy array on the host, detached; no copy where none is needed."""
+    return np.asarray(x.detach().cpu().numpy() if is_torch(x) else x)
+
+
+def like(x: np.ndarray, reference: Array, *, keep_dtype: bool = False) -> Array:
+    """x in the library and on the device of reference, and in its dtype unless keep_dtype."""
+    dtype = None if keep_dtype else reference.dtype
+    if not is_torch(reference):
+        return np.asarray(x, dtype=dtype)
+    return namespace(reference).asarray(x, dtype=dtype, device=reference.device)

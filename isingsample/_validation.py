@@ -1,0 +1,177 @@
+"""Checks that turn bad input into one clear error before any work starts."""
+
+import difflib
+import math
+import numbers
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from isingsample._arrays import Array, is_torch, to_numpy
+
+_HALF_PRECISION = ("float16", "bfloat16")
+_REAL_KINDS = "fiub"
+# Rounding that a symmetric matrix computed in this dtype may show, relative to its largest entry.
+_SYMMETRY_TOLERANCE = {"float32": 1e-5, "float64": 1e-10}
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """' (did you mean ...?)' for the known name nearest to name, or an empty string."""
+    nearest = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return f" (did you mean {nearest[0]!r}?)" if nearest else ""
+
+
+def check_count(name: str, value: Any, minimum: int = 1) -> int:
+    """value as an int of at least minimum; TypeError or ValueError name the option."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name} must be an integer, not {value!r}")
+    if value < minimum:
+        raise ValueError(f"{name} must be at least {minimum}, not {value}")
+    return int(value)
+
+
+def check_number(name: str, value: Any, minimum: float = -math.inf) -> float:
+    """value as a finite float of at least minimum; TypeError or ValueError name the option."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} must be a number, not {value!r}")
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError(f"{name} must be finite, not {number}")
+    if number < minimum:
+        raise ValueError(f"{name} must be at least {minimum:g}, not {number:g}")
+    return number
+
+
+def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:
+    """value if it is one of choices; ValueError names the option and the nearest choice."""
+    known = list(choices)
+    if value not in known:
+        hint = suggestion(value, known) if isinstance(value, str) else ""
+        raise ValueError(f"{name} must be one of {', '.join(known)}, not {value!r}{hint}")
+    return str(value)
+
+
+def real_array(name: str, value: Any) -> Array:
+    """value as a float array of its own library: floats keep their dtype, half precision
+    becomes float32, integers and bools become float64; native byte order, never a copy
+    where none is needed.
+
+    Raises:
+        TypeError: value is None, text, complex or anything else that is not real numbers.
+    """
+    if is_torch(value):
+        return _real_tensor(name, value)
+    if value is None:
+        raise TypeError(f"{name} is None; pass an array of real numbers")
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise TypeError(f"{name} is not a rectangular array of numbers: {error}") from None
+    if array.size == 0 and array.dtype == object:
+        array = array.astype(float)
+    if array.dtype.kind not in _REAL_KINDS:
+        what = "complex" if array.dtype.kind == "c" else f"of dtype {array.dtype}"
+        raise TypeError(f"{name} must hold real numbers; it is {what}")
+    is_float32 = array.dtype.kind == "f" and array.dtype.itemsize <= 4
+    return array.astype(np.float32 if is_float32 else np.float64, copy=False)
+
+
+def _real_tensor(name: str, tensor: Array) -> Array:
+    kind = str(tensor.dtype).removeprefix("torch.")
+    if kind in ("float32", "float64"):
+        return tensor
+    if kind.startswith("complex"):
+        raise TypeError(f"{name} must hold real numbers; it is complex")
+    return tensor.float() if kind in _HALF_PRECISION else tensor.double()
+
+
+def check_finite(name: str, array: Array) -> None:
+    """ValueError naming the first entry of array that is NaN or infinite."""
+    values = to_numpy(array)
+    # One sum decides the usual case; the search for the culprit runs only when it fails.
+    with np.errstate(all="ignore"):
+        if np.isfinite(values.sum()):
+            return
+    bad = np.argwhere(~np.isfinite(values))
+    if len(bad):
+        where = tuple(int(i) for i in bad[0])
+        raise ValueError(f"{name} must be finite, but {entry(name, where)} is {values[where]}")
+
+
+def check_square(name: str, array: Array, num_spins: int, rank: int) -> None:
+    """ValueError unless the last `rank` axes of array all have length num_spins."""
+    wanted = ", ".join([str(num_spins)] * rank)
+    if array.ndim < rank or tuple(array.shape[-rank:]) != (num_spins,) * rank:
+        raise ValueError(
+            f"{name} must have shape (..., {wanted}) to fit h with {num_spins} spins; "
+            f"it has shape {tuple(array.shape)}"
+        )
+
+
+def check_couplings(name: str, array: Array) -> bool:
+    """Refuse self-couplings and asymmetry over the last two axes of a J (or K).
+
+    Returns:
+        Whether the array is exactly symmetric (else only up to rounding).
+    """
+    values = to_numpy(array)
+    _check_no_self_coupling(name, values)
+    transposed = np.swapaxes(values, -1, -2)
+    difference = np.abs(values - transposed)
+    largest = difference.max(initial=0.0)
+    if largest == 0:
+        return True
+    if largest > _SYMMETRY_TOLERANCE[values.dtype.name] * np.abs(values).max():
+        where = tuple(int(i) for i in np.unravel_index(difference.argmax(), difference.shape))
+        mirror = (*where[:-2], where[-1], where[-2])
+        raise ValueError(
+            f"{name} must be symmetric, but {entry(name, where)} = {values[where]:g} and "
+            f"{entry(name, mirror)} = {values[mirror]:g}. Each pair counts once: for an "
+            f"upper-triangular {name} pass {name} + {name}.T"
+        )
+    return False
+
+
+def check_three_body(name: str, array: Array) -> None:
+    """Refuse a K that is not symmetric under every permutation or repeats a spin."""
+    check_couplings(name, array)
+    values = to_numpy(array)
+    rolled = np.moveaxis(values, -1, -3)
+    gap = np.abs(values - rolled)
+    if gap.max(initial=0.0) > _SYMMETRY_TOLERANCE[values.dtype.name] * np.abs(values).max():
+        where = tuple(int(i) for i in np.unravel_index(gap.argmax(), gap.shape))
+        raise ValueError(
+            f"{name} must be symmetric under every permutation of its spins, but "
+            f"{entry(name, where)} = {values[where]:g} differs from {rolled[where]:g} "
+            f"at a permuted place"
+        )
+
+
+def _check_no_self_coupling(name: str, values: np.ndarray) -> None:
+    diagonal = np.diagonal(values, axis1=-2, axis2=-1)
+    if not diagonal.any():
+        return
+    where = tuple(int(i) for i in np.argwhere(diagonal)[0])
+    raise ValueError(
+        f"{name} must have a zero diagonal, but {entry(name, (*where, where[-1]))} = "
+        f"{diagonal[where]:g}. A spin's coupling to itself is a constant (s*s = 1): set it to "
+        f"zero, and add it to offset if energies matter"
+    )
+
+
+def entry(name: str, where: tuple[int, ...]) -> str:
+    """'J[0, 1]', as the caller would write it."""
+    return f"{name}[{', '.join(map(str, where))}]" if where else name
+
+
+def check_spins(name: str, states: Array) -> None:
+    """ValueError naming the first entry that is not -1, +1 or (absent) 0."""
+    values = to_numpy(states)
+    wrong = np.argwhere((values != 1) & (values != -1) & (values != 0))
+    if len(wrong):
+        where = tuple(int(i) for i in wrong[0])
+        raise ValueError(
+            f"{name} must hold spins -1 and +1 (0 only where a spin is absent), but "
+            f"{entry(name, where)} is {values[where]:g}; for bits x use 2 * x - 1"
+        )

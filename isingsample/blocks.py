@@ -1,0 +1,169 @@
+"""A batch of problems, cut into rectangular blocks that solvers can work on directly.
+
+A sampler never sees masks or broadcasting. `split` removes absent spins (problems with the same
+mask go together: causal prefixes and padding have few distinct masks) and lays each block out as
+(groups, queries, spins), so that couplings which a batch shares appear once per group.
+`join` puts the solutions back into the order and shape of the batch.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from isingsample._arrays import Array, like, namespace, to_numpy
+from isingsample.problem import IsingProblem
+
+
+@dataclass(frozen=True)
+class Block:
+    """Problems without absent spins: groups of queries, each group with its own couplings.
+
+    Attributes:
+        h: (groups, queries, n).
+        J: (groups, n, n).
+        K: (groups, n, n, n) or None.
+        index: (groups, queries) NumPy integers, each query's position in the flattened batch.
+        spins: (n,) NumPy integers, the problem's spins that this block keeps.
+    """
+
+    h: Array
+    J: Array
+    K: Array | None
+    index: np.ndarray
+    spins: np.ndarray
+
+    @property
+    def num_spins(self) -> int:
+        """n, the number of spins present."""
+        return len(self.spins)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to decide: no spins or no queries."""
+        return self.num_spins == 0 or self.index.size == 0
+
+    def to_numpy(self) -> "Block":
+        """The same block in float64 NumPy arrays on the host."""
+        K = None if self.K is None else to_numpy(self.K).astype(float)
+        h, J = to_numpy(self.h).astype(float), to_numpy(self.J).astype(float)
+        return Block(h, J, K, self.index, self.spins)
+
+
+def split(problem: IsingProblem) -> list[Block]:
+    """The blocks of a problem; at least one, which is empty for an empty batch."""
+    batch = problem.batch_shape
+    grouped = _grouped_axes(problem)
+    shared = [axis for axis in range(len(batch)) if axis not in grouped]
+    groups = int(np.prod([batch[axis] for axis in grouped], dtype=int))
+
+    def arrange(array: Array, core: int, axes: list[int]) -> Array:
+        """array as (groups, product of the other axes, its last `core` axes)."""
+        xp = namespace(array)
+        lead = (1,) * (len(batch) + core - array.ndim) + tuple(array.shape[: array.ndim - core])
+        tail = tuple(array.shape[array.ndim - core :])
+        full = xp.reshape(array, lead + tail)
+        wanted = tuple(batch[i] if i in grouped + axes else 1 for i in range(len(batch)))
+        full = xp.broadcast_to(full, wanted + tail)
+        order = (*grouped, *shared, *range(len(batch), len(batch) + core))
+        rest = int(np.prod([batch[axis] for axis in axes], dtype=int))
+        return xp.reshape(xp.permute_dims(full, order), (groups, rest, *tail))
+
+    h = arrange(problem.h, 1, shared)
+    J = arrange(problem.J, 2, [])[:, 0]
+    K = None if problem.K is None else arrange(problem.K, 3, [])[:, 0]
+    index = arrange(np.arange(int(np.prod(batch, dtype=int))).reshape(batch), 0, shared)
+    whole = Block(h, J, K, index, np.arange(problem.num_spins))
+    if problem.present is None or problem.present.all() or index.size == 0:
+        return [whole]
+    present = arrange(problem.present, 1, shared)
+    return [part for mask, rows in _by_mask(present) for part in _restrict(whole, mask, rows)]
+
+
+def join(
+    values: Sequence[Array], blocks: Sequence[Block], problem: IsingProblem, spin_axes: int
+) -> Array:
+    """Per-query values of all blocks as one array in the order and shape of the batch.
+
+    Args:
+        values: for each block (groups, queries, ...), its last spin_axes axes of length n.
+        blocks: the blocks of `split(problem)`.
+        problem: the problem they came from.
+        spin_axes: how many trailing axes run over spins; absent spins are filled with 0.
+
+    Returns:
+        (..., any further axes), in the library of the values.
+    """
+    xp = namespace(values[0])
+    flat = []
+    for value, block in zip(values, blocks, strict=True):
+        rows = xp.reshape(value, (block.index.size, *value.shape[2:]))
+        for axis in range(rows.ndim - spin_axes, rows.ndim):
+            rows = _spread(rows, axis, block.spins, problem.num_spins)
+        flat.append(rows)
+    order = np.argsort(np.concatenate([block.index.ravel() for block in blocks]))
+    stacked = flat[0] if len(flat) == 1 else xp.concat(flat, axis=0)
+    if not np.array_equal(order, np.arange(len(order))):
+        stacked = stacked[like(order, stacked, keep_dtype=True)]
+    return xp.reshape(stacked, (*problem.batch_shape, *stacked.shape[1:]))
+
+
+def _grouped_axes(problem: IsingProblem) -> list[int]:
+    """Batch axes along which the couplings differ; along all others they are shared."""
+    rank = len(problem.batch_shape)
+    couplings = [(problem.J, 2)] + ([] if problem.K is None else [(problem.K, 3)])
+    return sorted(
+        {
+            axis + rank - (array.ndim - core)
+            for array, core in couplings
+            for axis in range(array.ndim - core)
+            if array.shape[axis] != 1
+        }
+    )
+
+
+def _by_mask(present: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Each distinct mask (n,) with the (groups, queries) rows that have it."""
+    groups, queries, num_spins = present.shape
+    masks, which = np.unique(present.reshape(-1, num_spins), axis=0, return_inverse=True)
+    which = which.reshape(groups, queries)
+    return [(mask, which == number) for number, mask in enumerate(masks)]
+
+
+def _restrict(whole: Block, mask: np.ndarray, rows: np.ndarray) -> list[Block]:
+    """The rows of a block with the spins of mask alone, as rectangular blocks.
+
+    Groups may hold different numbers of such rows; those with equal numbers go together.
+    """
+    spins = np.flatnonzero(mask)
+    keep = like(spins, whole.h, keep_dtype=True)
+    counts = rows.sum(axis=1)
+    parts = []
+    for count in np.unique(counts[counts > 0]):
+        groups = np.flatnonzero(counts == count)
+        queries = np.nonzero(rows[groups])[1].reshape(len(groups), count)
+        at = like(groups, whole.h, keep_dtype=True)
+        cells = (at[:, None], like(queries, whole.h, keep_dtype=True))
+        parts.append(
+            Block(
+                h=whole.h[cells][..., keep],
+                J=whole.J[at][:, keep][:, :, keep],
+                K=None if whole.K is None else whole.K[at][:, keep][:, :, keep][..., keep],
+                index=whole.index[groups[:, None], queries],
+                spins=spins,
+            )
+        )
+    return parts
+
+
+def _spread(rows: Array, axis: int, spins: np.ndarray, num_spins: int) -> Array:
+    """rows with axis widened from the kept spins to all, zeros elsewhere."""
+    if len(spins) == num_spins:
+        return rows
+    xp = namespace(rows)
+    shape = list(rows.shape)
+    shape[axis] = 1
+    padded = xp.concat([rows, like(np.zeros(shape), rows)], axis=axis)
+    source = np.full(num_spins, len(spins))
+    source[spins] = np.arange(len(spins))
+    return xp.take(padded, like(source, rows, keep_dtype=True), axis=axis)

@@ -1,0 +1,53 @@
+"""The energy of spin states: the one place where pairs and triples are counted."""
+
+import numpy as np
+
+from isingsample._arrays import Array, like, namespace
+
+
+def spin_table(num_spins: int) -> np.ndarray:
+    """All states of num_spins spins: (2**num_spins, num_spins) float64 of -1 and +1.
+
+    The first spin varies slowest, and state 0 has every spin at -1.
+    """
+    codes = np.arange(2**num_spins)[:, None] >> np.arange(num_spins)[::-1]
+    return 2.0 * (codes & 1) - 1.0
+
+
+def interactions(states: Array, J: Array, K: Array | None = None) -> Array:
+    """sum_{j<k} J_jk s_j s_k + sum_{j<k<l} K_jkl s_j s_k s_l, each pair and triple once.
+
+    Args:
+        states: (..., reads, n) of -1 and +1, in J's library and dtype.
+        J: (..., n, n), symmetric with zero diagonal.
+        K: (..., n, n, n), symmetric, zero where an index repeats; or None.
+
+    Returns:
+        (..., reads), in units of energy with the sign of J: minus the energy of the couplings.
+    """
+    xp = namespace(J)
+    total = 0.5 * xp.sum(xp.matmul(states, J) * states, axis=-1)
+    if K is None:
+        return total
+    forces = xp.matmul(pair_products(states), triples_by_pair(K))
+    return total + xp.sum(forces * states, axis=-1)
+
+
+def pair_products(states: Array) -> Array:
+    """The products s_j s_k of all pairs j < k: (..., n) to (..., n(n-1)/2)."""
+    first, second = pair_indices(states)
+    return states[..., first] * states[..., second]
+
+
+def triples_by_pair(K: Array) -> Array:
+    """K as a matrix from pairs j < k to spins l > k: (..., n(n-1)/2, n), zero where l <= k."""
+    first, second = pair_indices(K)
+    num_spins = K.shape[-1]
+    later = np.arange(num_spins) > np.triu_indices(num_spins, 1)[1][:, None]
+    return K[..., first, second, :] * like(later, K)
+
+
+def pair_indices(reference: Array) -> tuple[Array, Array]:
+    """j and k of all pairs j < k over reference's last axis, as indices for its library."""
+    first, second = np.triu_indices(reference.shape[-1], 1)
+    return like(first, reference, keep_dtype=True), like(second, reference, keep_dtype=True)

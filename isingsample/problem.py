@@ -1,0 +1,217 @@
+r"""The Ising problem: what every sampler takes.
+
+.. math::
+
+    E(s) = c - \sum_j h_j s_j - \sum_{j<k} J_{jk} s_j s_k - \sum_{j<k<l} K_{jkl} s_j s_k s_l,
+    \qquad s_j \in \{-1, +1\}, \qquad P(s) \propto e^{-\beta E(s)}
+
+J > 0 is ferromagnetic and each pair counts once. dimod, D-Wave and QUBOs use the other sign;
+`isingsample.interop` converts.
+"""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from isingsample import _validation as check
+from isingsample._arrays import Array, is_torch, like, namespace, to_numpy
+from isingsample.energies import interactions
+
+
+@dataclass(frozen=True, eq=False)
+class IsingProblem:
+    """A batch of Ising problems, validated once, with couplings shared where they can be.
+
+    NumPy arrays, PyTorch tensors and nested lists are taken alike; results come back in the
+    same library and on the same device. Floats keep their dtype (half precision is computed,
+    and returned, as float32); integers and bools become float64. The arrays are never changed,
+    and not copied unless they must be.
+
+    Attributes:
+        h: fields, (..., n); the leading axes are the batch.
+        J: couplings, (n, n) or (..., n, n) broadcast against h's batch; symmetric with zero
+            diagonal. None means no couplings.
+        K: three-body couplings, (n, n, n) or (..., n, n, n), symmetric under every
+            permutation and zero where an index repeats; or None.
+        present: (..., n) bool, or None for all. An absent spin is removed from its problem:
+            magnetization 0, probability 0, samples 0.
+        labels: n distinct hashables, the spins' names; 0 ... n-1 by default.
+        offset: the constant c of the energy, a number or (...). It shifts energies and
+            log_partition and changes nothing else.
+
+    Raises:
+        TypeError: an array that does not hold real numbers.
+        ValueError: a shape that does not fit, NaN or infinity, a J or K that is not symmetric
+            or couples a spin to itself, labels that repeat.
+    """
+
+    h: Array
+    J: Array = None
+    K: Array | None = None
+    present: Array | None = None
+    labels: Sequence[Hashable] | None = None
+    offset: Array = 0.0
+
+    def __post_init__(self) -> None:
+        given = {name: getattr(self, name) for name in ("h", "J", "K", "offset")}
+        arrays = _same_library(
+            {name: check.real_array(name, a) for name, a in given.items() if a is not None}
+        )
+        if arrays["h"].ndim < 1:
+            raise ValueError("h must have at least one axis, (..., n); it is a single number")
+        for name, array in arrays.items():
+            check.check_finite(name, array)
+        num_spins = arrays["h"].shape[-1]
+        if "J" not in arrays:
+            arrays["J"] = like(np.zeros((num_spins, num_spins)), arrays["h"])
+        check.check_square("J", arrays["J"], num_spins, rank=2)
+        arrays["J"] = _symmetrised(arrays["J"], exact=check.check_couplings("J", arrays["J"]))
+        if "K" in arrays:
+            check.check_square("K", arrays["K"], num_spins, rank=3)
+            check.check_three_body("K", arrays["K"])
+        if self.present is not None:
+            arrays["present"] = _presence(self.present, num_spins)
+        for name, array in arrays.items():
+            object.__setattr__(self, name, array)
+        object.__setattr__(self, "labels", _labels(self.labels, num_spins))
+        _ = self.batch_shape  # refuses batch axes that do not broadcast
+
+    @property
+    def num_spins(self) -> int:
+        """n, the number of spins of each problem, absent ones included."""
+        return int(self.h.shape[-1])
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        """The leading axes of the batch; () for a single problem."""
+        shapes = {
+            "h": tuple(self.h.shape[:-1]),
+            "J": tuple(self.J.shape[:-2]),
+            "K": () if self.K is None else tuple(self.K.shape[:-3]),
+            "present": () if self.present is None else tuple(self.present.shape[:-1]),
+            "offset": tuple(self.offset.shape),
+        }
+        try:
+            return np.broadcast_shapes(*shapes.values())
+        except ValueError:
+            listed = ", ".join(f"{name} {shape}" for name, shape in shapes.items() if shape)
+            raise ValueError(f"batch axes do not broadcast against each other: {listed}") from None
+
+    def energy(self, states: Any) -> Array:
+        """Energy of states, in the units of h.
+
+        Args:
+            states: (..., n), one state for each problem, or (..., reads, n), several for each;
+                -1 and +1, and 0 at absent spins.
+
+        Returns:
+            (...) or (..., reads), in h's library and dtype.
+
+        Raises:
+            ValueError: a shape that does not fit, or entries other than -1, 0 and +1.
+        """
+        xp = namespace(self.h)
+        if not is_torch(states):
+            states = like(np.asarray(states), self.h)
+        spins = xp.asarray(states, dtype=self.h.dtype)
+        batch = self.batch_shape
+        one_each = spins.ndim == len(batch) + 1
+        if spins.ndim not in (len(batch) + 1, len(batch) + 2) or spins.shape[-1] != self.num_spins:
+            raise ValueError(
+                f"states must have shape (..., n) or (..., reads, n) with batch {batch} and "
+                f"n = {self.num_spins}; they have shape {tuple(spins.shape)}"
+            )
+        check.check_spins("states", spins)
+        spins = spins[..., None, :] if one_each else spins
+        fields = xp.sum(spins * self.h[..., None, :], axis=-1)
+        energy = self.offset[..., None] - fields - interactions(spins, self.J, self.K)
+        return energy[..., 0] if one_each else energy
+
+    @classmethod
+    def unvalidated(cls, **fields: Any) -> "IsingProblem":
+        """A problem from arrays that are already right: the caller vouches for every rule.
+
+        For inner loops. All of h, J, K, present, labels and offset must be given, as
+        __post_init__ would have left them.
+        """
+        problem = object.__new__(cls)
+        for name in ("h", "J", "K", "present", "labels", "offset"):
+            object.__setattr__(problem, name, fields[name])
+        return problem
+
+    def to_numpy(self) -> "IsingProblem":
+        """The same problem on the host, in NumPy arrays without autograd history."""
+        if not is_torch(self.h):
+            return self
+        return IsingProblem.unvalidated(
+            h=to_numpy(self.h),
+            J=to_numpy(self.J),
+            K=None if self.K is None else to_numpy(self.K),
+            present=self.present,
+            labels=self.labels,
+            offset=to_numpy(self.offset),
+        )
+
+    def __repr__(self) -> str:
+        parts = [f"num_spins={self.num_spins}", f"batch_shape={self.batch_shape}"]
+        parts += ["three_body=True"] if self.K is not None else []
+        parts += [f"dtype={str(self.h.dtype).removeprefix('torch.')}"]
+        parts += [f"device={self.h.device}"] if is_torch(self.h) else []
+        return f"IsingProblem({', '.join(parts)})"
+
+
+def _same_library(arrays: dict[str, Array]) -> dict[str, Array]:
+    """All arrays in one library, device and dtype: PyTorch if any of them is a tensor."""
+    tensors = {name: a for name, a in arrays.items() if is_torch(a)}
+    if not tensors:
+        dtype = np.result_type(*(a for name, a in arrays.items() if name != "offset"))
+        return {name: a.astype(dtype, copy=False) for name, a in arrays.items()}
+    reference = tensors.get("h", next(iter(tensors.values())))
+    for name, tensor in tensors.items():
+        if tensor.device != reference.device:
+            raise ValueError(
+                f"{name} is on device {tensor.device} but the other tensors are on "
+                f"{reference.device}; move them to one device"
+            )
+    xp = namespace(reference)
+    moved = {
+        name: a if is_torch(a) else like(a, reference, keep_dtype=True)
+        for name, a in arrays.items()
+    }
+    dtype = xp.result_type(*(a for name, a in moved.items() if name != "offset"))
+    return {name: xp.astype(a, dtype, copy=False) for name, a in moved.items()}
+
+
+def _symmetrised(J: Array, *, exact: bool) -> Array:
+    """J without rounding asymmetry; for tensors, so that each entry of a pair carries half of
+    the pair's gradient and the diagonal none."""
+    if not is_torch(J):
+        return J if exact else 0.5 * (J + np.swapaxes(J, -1, -2))
+    return 0.5 * (J + J.mT) * like(1.0 - np.eye(J.shape[-1]), J)
+
+
+def _presence(present: Any, num_spins: int) -> np.ndarray:
+    mask = to_numpy(present)
+    if mask.dtype != np.bool_:
+        raise TypeError(f"present must be boolean (True = the spin exists); it is {mask.dtype}")
+    if mask.ndim < 1 or mask.shape[-1] != num_spins:
+        raise ValueError(
+            f"present must have shape (..., {num_spins}) to fit h; it has shape {mask.shape}"
+        )
+    return mask
+
+
+def _labels(labels: Sequence[Hashable] | None, num_spins: int) -> tuple[Hashable, ...]:
+    if labels is None:
+        return tuple(range(num_spins))
+    names = tuple(labels)
+    if len(names) != num_spins:
+        raise ValueError(f"labels has {len(names)} entries for {num_spins} spins")
+    seen: set[Hashable] = set()
+    for name in names:
+        if name in seen:
+            raise ValueError(f"labels must be distinct, but {name!r} occurs twice")
+        seen.add(name)
+    return names

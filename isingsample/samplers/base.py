@@ -1,0 +1,285 @@
+"""The contract of a sampler, and all that samplers have in common.
+
+A sampler is its options and one method. Validation, batching, masks, seeds, timing and the
+conversion between libraries are done here, so this is a complete sampler::
+
+    @dataclass(frozen=True)
+    class Independent(Sampler):
+        '''Every spin by itself: right when there are no couplings.'''
+
+        name: ClassVar[str] = "independent"
+
+        def _solve(self, block, beta, streams):
+            m = np.tanh(beta * block.h)                       # (groups, queries, n)
+            return Solution(m, (1 + m) / 2, np.full_like(m, np.nan))
+
+`Independent().sample(problem)` then works for any batch, mask and library. Register it under the
+entry point group "isingsample.samplers" and `get_sampler("independent")` finds it.
+"""
+
+import dataclasses
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from isingsample import _validation as check
+from isingsample._arrays import Array, is_torch, like, namespace
+from isingsample.blocks import Block, join, split
+from isingsample.problem import IsingProblem
+from isingsample.result import SampleResult
+from isingsample.streams import Seed, Streams
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What a sampler finds for one block; the fields mean what they mean in SampleResult.
+
+    Attributes:
+        magnetization: (groups, queries, n).
+        probability: (groups, queries, n).
+        std_error: (groups, queries, n).
+        correlation: a function giving (groups, queries, n, n), called only when asked for.
+        samples: (groups, queries, num_reads, n) int8.
+        log_partition: (groups, queries), for the block's couplings and fields without offset.
+        per_query: further arrays (groups, queries), reported in info in batch order.
+        info: further facts about the whole call.
+    """
+
+    magnetization: Array
+    probability: Array
+    std_error: Array
+    correlation: Callable[[], Array] | None = None
+    samples: Array | None = None
+    log_partition: Array | None = None
+    per_query: Mapping[str, Array] = field(default_factory=dict)
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_samples(cls, samples: np.ndarray, *, thermal: bool, **rest: Any) -> "Solution":
+        """Moments of independent reads (groups, queries, num_reads, n), with shot noise.
+
+        The standard error is that of a mean of num_reads independent spins, sqrt((1 - m^2) /
+        (num_reads - 1)): NaN for a single read, and NaN throughout when the samples are not
+        thermal, since their bias is not known.
+        """
+        reads = samples.shape[-2]
+        probability = (samples > 0).mean(axis=-2)
+        magnetization = 2 * probability - 1
+        spread = np.full_like(magnetization, np.nan)
+        if thermal and reads > 1:
+            spread = np.sqrt((1 - magnetization**2) / (reads - 1))
+        return cls(
+            magnetization, probability, spread, lambda: sample_correlation(samples), samples, **rest
+        )
+
+
+def sample_correlation(samples: np.ndarray) -> np.ndarray:
+    """<s_j s_k> over reads: (..., num_reads, n) int8 to (..., n, n)."""
+    # Sums of +-1 are whole numbers: float32 holds them exactly up to 2**24 reads.
+    spins = samples.astype(np.float32 if samples.shape[-2] < 2**24 else np.float64)
+    sums: np.ndarray = np.swapaxes(spins, -1, -2) @ spins
+    mean: np.ndarray = sums.astype(float) / samples.shape[-2]
+    return mean
+
+
+@dataclass(frozen=True)
+class Sampler(ABC):
+    """A way to get the moments of Ising problems: a frozen dataclass of its options.
+
+    Attributes:
+        name: the name it is registered under.
+        runs_on_host: whether `_solve` wants NumPy arrays whatever the problem's library.
+    """
+
+    name: ClassVar[str]
+    runs_on_host: ClassVar[bool] = True
+
+    def __new__(cls, *args: Any, **options: Any) -> Self:
+        """Refuse unknown options with the nearest right name."""
+        known = [f.name for f in dataclasses.fields(cls)]
+        for option in options:
+            if option not in known:
+                raise TypeError(
+                    f"{cls.__name__} has no option {option!r}{check.suggestion(option, known)}; "
+                    f"it has {', '.join(known) or 'none'}"
+                )
+        return super().__new__(cls)
+
+    @property
+    def thermal(self) -> bool:
+        """Whether results target exp(-beta E) without a bias of unknown size."""
+        return True
+
+    def sample(self, problem: IsingProblem, *, beta: Any = 1.0, seed: Seed = None) -> SampleResult:
+        """Moments, and samples where the sampler draws any, of every problem of a batch.
+
+        Args:
+            problem: the batch.
+            beta: inverse temperature, in units of 1/energy: one finite number, at least 0.
+            seed: an integer of any size, a numpy.random.Generator or None. Equal integers give
+                equal results, whatever else is in the batch.
+
+        Raises:
+            TypeError: problem is not an IsingProblem, or beta or seed is of the wrong kind.
+            ValueError: beta is not finite or negative, or the problem does not suit the sampler.
+            MissingExtraError: an optional dependency is not installed.
+        """
+        started = time.perf_counter_ns()
+        _check_is_problem(problem)
+        beta = _check_beta(beta, self.runs_on_host)
+        self._check(problem)
+        streams = Streams.from_seed(seed)
+        local = problem.to_numpy() if self.runs_on_host else problem
+        blocks = split(local)
+        prepared = time.perf_counter_ns()
+        solutions = [
+            _nothing_to_solve(block, self) if block.is_empty else self._solve(block, beta, streams)
+            for block in blocks
+        ]
+        sampled = time.perf_counter_ns()
+        result = self._assemble(problem, local, beta, blocks, solutions)
+        timing = {
+            "preprocessing_ns": prepared - started,
+            "sampling_ns": sampled - prepared,
+            "postprocessing_ns": time.perf_counter_ns() - sampled,
+        }
+        return dataclasses.replace(result, info={**result.info, "timing": timing})
+
+    def close(self) -> None:  # noqa: B027  (most samplers hold nothing)
+        """Release connections, where the sampler holds any."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options by name, secrets left out."""
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.repr}
+
+    def _check(self, problem: IsingProblem) -> None:  # noqa: B027  (nothing to check by default)
+        """Refuse problems that do not suit this sampler, before any work."""
+
+    @abstractmethod
+    def _solve(self, block: Block, beta: Any, streams: Streams) -> Solution:
+        """Solve one block that has at least one query and one spin."""
+
+    def _assemble(
+        self,
+        problem: IsingProblem,
+        local: IsingProblem,
+        beta: Any,
+        blocks: list[Block],
+        solutions: list[Solution],
+    ) -> SampleResult:
+        def gather(values: list[Array], spin_axes: int, keep_dtype: bool = False) -> Array:
+            joined = join(values, blocks, local, spin_axes)
+            return like(joined, problem.h, keep_dtype=keep_dtype) if self.runs_on_host else joined
+
+        def correlation() -> Array:
+            return gather([s.correlation() for s in solutions if s.correlation], 2)
+
+        info: dict[str, Any] = {"sampler": self.name, "options": self.options}
+        for solution in solutions:
+            info.update(solution.info)
+        for key in {key for solution in solutions for key in solution.per_query}:
+            values = [
+                s.per_query.get(key, np.full(b.index.shape, np.nan))
+                for s, b in zip(solutions, blocks, strict=True)
+            ]
+            info[key] = join(values, blocks, local, 0)
+        log_partition = None
+        if all(s.log_partition is not None for s in solutions):
+            log_partition = gather([s.log_partition for s in solutions], 0) - beta * problem.offset
+        drew_samples = all(s.samples is not None for s in solutions)
+        return SampleResult(
+            problem=problem,
+            beta=beta,
+            thermal=self.thermal,
+            magnetization=gather([s.magnetization for s in solutions], 1),
+            probability=gather([s.probability for s in solutions], 1),
+            std_error=gather([s.std_error for s in solutions], 1),
+            samples=gather([s.samples for s in solutions], 1, keep_dtype=True)
+            if drew_samples
+            else None,
+            log_partition=log_partition,
+            info=info,
+            _correlation=correlation if all(s.correlation for s in solutions) else None,
+        )
+
+
+class Minimizer(Sampler):
+    """A sampler that can also look for ground states."""
+
+    def minimize(self, problem: IsingProblem, *, seed: Seed = None) -> tuple[Array, Array]:
+        """The state of lowest energy found for each problem.
+
+        The schedule is scaled to the problem and ignores beta.
+
+        Args:
+            problem: the batch.
+            seed: as for `sample`.
+
+        Returns:
+            state (..., n) int8 and its energy (...), in the problem's library.
+        """
+        _check_is_problem(problem)
+        self._check(problem)
+        streams = Streams.from_seed(seed)
+        local = problem.to_numpy() if self.runs_on_host else problem
+        blocks = split(local)
+        states = [
+            _nothing_to_solve(block, self).magnetization
+            if block.is_empty
+            else self._lowest(block, streams)
+            for block in blocks
+        ]
+        state = join([namespace(s).astype(s, namespace(s).int8) for s in states], blocks, local, 1)
+        if self.runs_on_host:
+            state = like(state, problem.h, keep_dtype=True)
+        return state, problem.energy(state)
+
+    @abstractmethod
+    def _lowest(self, block: Block, streams: Streams) -> Array:
+        """The best state found for each query of a block: (groups, queries, n) of -1 and +1."""
+
+
+def _check_is_problem(problem: object) -> None:
+    if not isinstance(problem, IsingProblem):
+        raise TypeError(
+            f"a sampler takes an IsingProblem, not {type(problem).__name__}; "
+            f"build one with IsingProblem(h, J)"
+        )
+
+
+def _check_beta(beta: Any, as_float: bool) -> Any:
+    if is_torch(beta) and beta.ndim == 0:
+        value = check.check_number("beta", float(beta), minimum=0.0)
+        return value if as_float else beta
+    return check.check_number("beta", beta, minimum=0.0)
+
+
+def _nothing_to_solve(block: Block, sampler: Sampler) -> Solution:
+    """The solution of a block without spins or without queries: one empty state, Z = 1."""
+    zeros = block.h
+    groups, queries, num_spins = zeros.shape
+
+    def blank(*axes: int, dtype: Any = float) -> Array:
+        array = np.zeros((groups, queries, *axes), dtype)
+        return like(array, zeros, keep_dtype=dtype is not float)
+
+    reads = getattr(sampler, "num_reads", None)
+    return Solution(
+        zeros,
+        zeros,
+        zeros,
+        correlation=lambda: blank(num_spins, num_spins),
+        samples=None if reads is None else blank(reads, num_spins, dtype=np.int8),
+        log_partition=blank(),
+    )

@@ -6,7 +6,7 @@ mask go together: causal prefixes and padding have few distinct masks) and lays 
 `join` puts the solutions back into the order and shape of the batch.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +25,7 @@ class Block:
         K: (groups, n, n, n) or None.
         index: (groups, queries) NumPy integers, each query's position in the flattened batch.
         spins: (n,) NumPy integers, the problem's spins that this block keeps.
+        labels: their names.
     """
 
     h: Array
@@ -32,6 +33,7 @@ class Block:
     K: Array | None
     index: np.ndarray
     spins: np.ndarray
+    labels: tuple[Hashable, ...]
 
     @property
     def num_spins(self) -> int:
@@ -47,7 +49,7 @@ class Block:
         """The same block in float64 NumPy arrays on the host."""
         K = None if self.K is None else to_numpy(self.K).astype(float)
         h, J = to_numpy(self.h).astype(float), to_numpy(self.J).astype(float)
-        return Block(h, J, K, self.index, self.spins)
+        return Block(h, J, K, self.index, self.spins, self.labels)
 
 
 def split(problem: IsingProblem) -> list[Block]:
@@ -73,7 +75,7 @@ def split(problem: IsingProblem) -> list[Block]:
     J = arrange(problem.J, 2, [])[:, 0]
     K = None if problem.K is None else arrange(problem.K, 3, [])[:, 0]
     index = arrange(np.arange(int(np.prod(batch, dtype=int))).reshape(batch), 0, shared)
-    whole = Block(h, J, K, index, np.arange(problem.num_spins))
+    whole = Block(h, J, K, index, np.arange(problem.num_spins), tuple(problem.labels))
     if problem.present is None or problem.present.all() or index.size == 0:
         return [whole]
     present = arrange(problem.present, 1, shared)
@@ -151,6 +153,7 @@ def _restrict(whole: Block, mask: np.ndarray, rows: np.ndarray) -> list[Block]:
                 K=None if whole.K is None else whole.K[at][:, keep][:, :, keep][..., keep],
                 index=whole.index[groups[:, None], queries],
                 spins=spins,
+                labels=tuple(whole.labels[spin] for spin in spins),
             )
         )
     return parts

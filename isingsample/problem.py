@@ -51,7 +51,7 @@ class IsingProblem:
     J: Array = None
     K: Array | None = None
     present: Array | None = None
-    labels: Sequence[Hashable] | None = None
+    labels: Any = None
     offset: Array = 0.0
 
     def __post_init__(self) -> None:

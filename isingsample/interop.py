@@ -1,0 +1,300 @@
+"""The border to other conventions: dicts, edge lists, QUBOs, dimod, NetworkX.
+
+dimod, D-Wave and QUBOs minimise E = c + sum h s + sum J s s; this package has a minus before
+each sum. `flip_sign` is the only place where one becomes the other.
+"""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from isingsample import _validation as check
+from isingsample._arrays import Array, to_numpy
+from isingsample.errors import MissingExtraError
+from isingsample.problem import IsingProblem
+
+if TYPE_CHECKING:
+    import dimod
+    import networkx
+
+    from isingsample.result import SampleResult
+    from isingsample.samplers.base import Sampler
+
+
+def flip_sign(biases: Array) -> Array:
+    """Biases of E = -sum h s - sum J s s as those of E = +sum h s + sum J s s, and back."""
+    return 0.0 - biases  # unlike -biases, this leaves no negative zeros
+
+
+def from_dicts(
+    h: Mapping[Hashable, float],
+    J: Mapping[tuple[Hashable, Hashable], float] | None = None,
+    *,
+    labels: Sequence[Hashable] | None = None,
+    offset: float = 0.0,
+) -> IsingProblem:
+    """A problem from fields and couplings by label, in this package's sign.
+
+    Args:
+        h: fields; labels that occur only in J have field 0.
+        J: couplings by pair. (a, b) and (b, a) are the same pair: their values add up.
+        labels: the order of the spins; by default as they first occur in h, then J.
+        offset: the constant of the energy.
+
+    Raises:
+        ValueError: a spin coupled to itself, or a label that is not among labels.
+    """
+    edges = [(a, b, weight) for (a, b), weight in (J or {}).items()]
+    return from_edges(edges, h=h, labels=labels, offset=offset)
+
+
+def from_edges(
+    edges: Iterable[tuple[Hashable, Hashable, float]],
+    h: Mapping[Hashable, float] | None = None,
+    *,
+    labels: Sequence[Hashable] | None = None,
+    offset: float = 0.0,
+) -> IsingProblem:
+    """A problem from a list of (spin, spin, coupling), in this package's sign.
+
+    Repeated pairs add up, whichever way round. Arguments and errors as for `from_dicts`.
+    """
+    listed = list(edges)
+    fields = dict(h or {})
+    names: Sequence[Hashable]
+    if labels is None:
+        names = list(dict.fromkeys([*fields, *(v for a, b, _ in listed for v in (a, b))]))
+    else:
+        names = labels
+    place = {name: position for position, name in enumerate(names)}
+    linear = np.zeros(len(names))
+    coupling = np.zeros((len(names), len(names)))
+    for name, field in fields.items():
+        linear[_position(place, name)] += field
+    for a, b, weight in listed:
+        if a == b:
+            raise ValueError(
+                f"spin {a!r} is coupled to itself with {weight!r}; s*s = 1 is a constant: leave "
+                f"the edge out, or add it to offset if energies matter"
+            )
+        i, j = _position(place, a), _position(place, b)
+        coupling[i, j] += weight
+        coupling[j, i] += weight
+    return IsingProblem(linear, coupling, labels=names, offset=offset)
+
+
+def from_qubo(
+    Q: Any, *, labels: Sequence[Hashable] | None = None, offset: float = 0.0
+) -> IsingProblem:
+    """The Ising problem with E(s) = sum_ij Q_ij x_i x_j + offset at x = (1 + s) / 2.
+
+    Args:
+        Q: a square matrix (both triangles count, as in x'Qx) or a dict {(a, b): value}, (a, a)
+            being the linear terms.
+        labels: the variables' order; by default as they first occur in a dict.
+        offset: a constant that stays in the energy.
+    """
+    if isinstance(Q, Mapping):
+        names: Sequence[Hashable] = labels or list(dict.fromkeys(v for pair in Q for v in pair))
+        place = {name: position for position, name in enumerate(names)}
+        matrix = np.zeros((len(names), len(names)))
+        for (a, b), value in Q.items():
+            matrix[_position(place, a), _position(place, b)] += value
+    else:
+        matrix = to_numpy(check.real_array("Q", Q))
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+            raise ValueError(f"Q must be a square matrix; it has shape {matrix.shape}")
+        names = labels or range(len(matrix))
+    check.check_finite("Q", matrix)
+    pairs = matrix + matrix.T
+    np.fill_diagonal(pairs, 0.0)
+    diagonal = np.diagonal(matrix)
+    return IsingProblem(
+        flip_sign(diagonal / 2 + pairs.sum(axis=1) / 4),
+        flip_sign(pairs / 4),
+        labels=names,
+        offset=offset + diagonal.sum() / 2 + pairs.sum() / 8,
+    )
+
+
+def from_bqm(bqm: "dimod.BinaryQuadraticModel") -> IsingProblem:
+    """A dimod binary quadratic model, SPIN or BINARY; energies agree, offset included.
+
+    For a BINARY model x = (1 + s) / 2, so `SampleResult.probability` is <x>.
+    """
+    labels = list(bqm.variables)
+    vectors = bqm.spin.to_numpy_vectors(variable_order=labels)
+    coupling = np.zeros((len(labels), len(labels)))
+    rows, columns, values = vectors.quadratic
+    np.add.at(coupling, (rows, columns), values)
+    return IsingProblem(
+        flip_sign(np.asarray(vectors.linear_biases, float)),
+        flip_sign(coupling + coupling.T),
+        labels=labels,
+        offset=float(vectors.offset),
+    )
+
+
+def from_networkx(
+    graph: "networkx.Graph", *, field: str = "h", coupling: str = "J"
+) -> IsingProblem:
+    """A problem from a graph: node attribute `field` (default 0), edge attribute `coupling`.
+
+    The sign is this package's. Raises ValueError naming the first edge without the attribute.
+    """
+    for a, b, data in graph.edges(data=True):
+        if coupling not in data:
+            raise ValueError(f"edge ({a!r}, {b!r}) has no attribute {coupling!r}")
+    edges = [(a, b, data[coupling]) for a, b, data in graph.edges(data=True)]
+    return from_edges(
+        edges, h={node: data.get(field, 0.0) for node, data in graph.nodes(data=True)}
+    )
+
+
+def single(problem: IsingProblem, index: tuple[int, ...] | int = ()) -> IsingProblem:
+    """One problem of a batch, in NumPy, its absent spins left out.
+
+    Raises:
+        ValueError: index does not name exactly one problem.
+    """
+    batch = problem.batch_shape
+    at = (index,) if isinstance(index, int) else tuple(index)
+    if len(at) != len(batch):
+        raise ValueError(
+            f"index {at} must have {len(batch)} entries to pick one problem of batch {batch}"
+        )
+    if any(not -size <= i < size for i, size in zip(at, batch, strict=True)):
+        raise ValueError(f"index {at} is outside batch {batch}")
+    local, n = problem.to_numpy(), problem.num_spins
+    pick = {
+        name: np.broadcast_to(array, (*batch, *[n] * core))[at]
+        for name, array, core in (
+            ("h", local.h, 1),
+            ("J", local.J, 2),
+            ("K", local.K, 3),
+            ("offset", local.offset, 0),
+        )
+        if array is not None
+    }
+    keep = np.arange(n)
+    if local.present is not None:
+        keep = np.flatnonzero(np.broadcast_to(local.present, (*batch, n))[at])
+    return IsingProblem(
+        pick["h"][keep],
+        pick["J"][np.ix_(keep, keep)],
+        pick["K"][np.ix_(keep, keep, keep)] if "K" in pick else None,
+        labels=[problem.labels[i] for i in keep],
+        offset=pick["offset"],
+    )
+
+
+def to_dicts(
+    problem: IsingProblem, index: tuple[int, ...] | int = ()
+) -> tuple[dict[Hashable, float], dict[tuple[Hashable, Hashable], float], float]:
+    """(h, J, offset) of one problem by label, in this package's sign; zero couplings left out."""
+    one = _without_three_body(single(problem, index))
+    rows, columns = np.nonzero(np.triu(one.J, 1))
+    fields = dict(zip(one.labels, one.h.tolist(), strict=True))
+    couplings = {
+        (one.labels[i], one.labels[j]): float(one.J[i, j])
+        for i, j in zip(rows, columns, strict=True)
+    }
+    return fields, couplings, float(one.offset)
+
+
+def to_edges(
+    problem: IsingProblem, index: tuple[int, ...] | int = ()
+) -> list[tuple[Hashable, Hashable, float]]:
+    """The non-zero couplings of one problem as (spin, spin, coupling), in this package's sign."""
+    return [(a, b, weight) for (a, b), weight in to_dicts(problem, index)[1].items()]
+
+
+def to_qubo(
+    problem: IsingProblem, index: tuple[int, ...] | int = ()
+) -> tuple[dict[tuple[Hashable, Hashable], float], float]:
+    """(Q, offset) with E = sum Q_ab x_a x_b + offset at s = 2 x - 1, for one problem."""
+    one = _without_three_body(single(problem, index))
+    linear, quadratic = flip_sign(one.h), flip_sign(one.J)
+    diagonal = 2 * linear - 2 * quadratic.sum(axis=1)
+    Q = {(name, name): float(value) for name, value in zip(one.labels, diagonal, strict=True)}
+    rows, columns = np.nonzero(np.triu(quadratic, 1))
+    for i, j in zip(rows, columns, strict=True):
+        Q[one.labels[i], one.labels[j]] = float(4 * quadratic[i, j])
+    return Q, float(one.offset - linear.sum() + quadratic.sum() / 2)
+
+
+def to_bqm(problem: IsingProblem, index: tuple[int, ...] | int = ()) -> "dimod.BQM":
+    """One problem as a dimod BQM of SPIN variables; zero couplings are left out."""
+    one = _without_three_body(single(problem, index))
+    return bqm_of(one.h, one.J, one.labels, float(one.offset))
+
+
+def bqm_of(
+    h: np.ndarray, J: np.ndarray, labels: Sequence[Hashable], offset: float = 0.0
+) -> "dimod.BQM":
+    """A dimod BQM from fields (n,) and couplings (n, n) in this package's sign."""
+    dimod = import_dimod("a binary quadratic model")
+    rows, columns = np.nonzero(np.triu(J, 1))
+    quadratic = (rows, columns, flip_sign(J[rows, columns]))
+    bqm = dimod.BQM.from_numpy_vectors(flip_sign(h), quadratic, offset, "SPIN")
+    bqm.relabel_variables(dict(enumerate(labels)))
+    return bqm
+
+
+def to_sampleset(result: "SampleResult", index: tuple[int, ...] | int = ()) -> "dimod.SampleSet":
+    """The samples of one problem as a dimod SampleSet; see `SampleResult.to_sampleset`."""
+    if result.samples is None:
+        raise ValueError(
+            f"{result.info.get('sampler')} drew no samples; set its option num_reads to get some"
+        )
+    dimod = import_dimod("to_sampleset()")
+    one = single(result.problem, index)
+    at = (index,) if isinstance(index, int) else tuple(index)
+    states = to_numpy(result.samples)[at]
+    kept = [result.problem.labels.index(label) for label in one.labels]
+    states = states[:, kept]
+    return dimod.SampleSet.from_samples(
+        (states, list(one.labels)),
+        vartype="SPIN",
+        energy=one.energy(states),
+        info=dict(result.info),
+    )
+
+
+def as_dimod(sampler: "Sampler") -> "dimod.Sampler":
+    """Any sampler of this package as a dimod Sampler.
+
+    Its `sample(bqm, num_reads=None, beta=1.0, seed=None)` takes beta in dimod's sense,
+    P ~ exp(-beta E) with the BQM's own energies.
+
+    Raises:
+        TypeError: the sampler draws no samples.
+        MissingExtraError: dimod is not installed.
+    """
+    import_dimod("as_dimod()")
+    from isingsample._dimod_adapter import DimodAdapter
+
+    return DimodAdapter(sampler)
+
+
+def import_dimod(what: str) -> Any:
+    """The dimod module, or MissingExtraError saying that `what` needs it."""
+    try:
+        import dimod
+    except ImportError:
+        raise MissingExtraError(what, "dimod") from None
+    return dimod
+
+
+def _position(place: Mapping[Hashable, int], name: Hashable) -> int:
+    try:
+        return place[name]
+    except KeyError:
+        raise ValueError(f"{name!r} is not among labels") from None
+
+
+def _without_three_body(problem: IsingProblem) -> IsingProblem:
+    if problem.K is not None and problem.K.any():
+        raise ValueError("K has three-body terms, which this format cannot hold")
+    return problem

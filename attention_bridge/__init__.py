@@ -1,0 +1,11 @@
+"""Attention from Ising samplers: a thin PyTorch layer over isingsample.
+
+Each query is an Ising problem over the keys; the attention weight of a key is the probability
+that its spin is up. The arrows point one way: this package knows isingsample, never the reverse.
+"""
+
+from attention_bridge.functional import boltzmann_attention
+from attention_bridge.gradients import symmetrised
+from attention_bridge.module import BoltzmannAttention
+
+__all__ = ["BoltzmannAttention", "boltzmann_attention", "symmetrised"]

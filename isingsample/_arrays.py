@@ -39,4 +39,5 @@ def like(x: np.ndarray, reference: Array, *, keep_dtype: bool = False) -> Array:
     dtype = None if keep_dtype else reference.dtype
     if not is_torch(reference):
         return np.asarray(x, dtype=dtype)
+    x = np.require(x, requirements=["C", "W"])  # PyTorch takes no negative strides, nor read-only
     return namespace(reference).asarray(x, dtype=dtype, device=reference.device)

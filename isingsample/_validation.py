@@ -3,7 +3,8 @@
 import difflib
 import math
 import numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,10 @@ def check_number(name: str, value: Any, minimum: float = -math.inf) -> float:
     """value as a finite float of at least minimum; TypeError or ValueError name the option."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number, not {value!r}")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
     if not math.isfinite(number):
         raise ValueError(f"{name} must be finite, not {number}")
     if number < minimum:
@@ -110,68 +114,85 @@ def check_square(name: str, array: Array, num_spins: int, rank: int) -> None:
 
 
 def check_couplings(name: str, array: Array) -> bool:
-    """Refuse self-couplings and asymmetry over the last two axes of a J (or K).
+    """Refuse self-couplings and asymmetry of a J, over its last two axes.
 
     Returns:
         Whether the array is exactly symmetric (else only up to rounding).
     """
     values = to_numpy(array)
-    _check_no_self_coupling(name, values)
-    transposed = np.swapaxes(values, -1, -2)
-    difference = np.abs(values - transposed)
-    largest = difference.max(initial=0.0)
-    if largest == 0:
-        return True
-    if largest > _SYMMETRY_TOLERANCE[values.dtype.name] * np.abs(values).max():
-        where = tuple(int(i) for i in np.unravel_index(difference.argmax(), difference.shape))
-        mirror = (*where[:-2], where[-1], where[-2])
-        raise ValueError(
-            f"{name} must be symmetric, but {entry(name, where)} = {values[where]:g} and "
-            f"{entry(name, mirror)} = {values[mirror]:g}. Each pair counts once: for an "
-            f"upper-triangular {name} pass {name} + {name}.T"
-        )
-    return False
-
-
-def check_three_body(name: str, array: Array) -> None:
-    """Refuse a K that is not symmetric under every permutation or repeats a spin."""
-    check_couplings(name, array)
-    values = to_numpy(array)
-    rolled = np.moveaxis(values, -1, -3)
-    gap = np.abs(values - rolled)
-    if gap.max(initial=0.0) > _SYMMETRY_TOLERANCE[values.dtype.name] * np.abs(values).max():
-        where = tuple(int(i) for i in np.unravel_index(gap.argmax(), gap.shape))
-        raise ValueError(
-            f"{name} must be symmetric under every permutation of its spins, but "
-            f"{entry(name, where)} = {values[where]:g} differs from {rolled[where]:g} "
-            f"at a permuted place"
-        )
-
-
-def _check_no_self_coupling(name: str, values: np.ndarray) -> None:
     diagonal = np.diagonal(values, axis1=-2, axis2=-1)
-    if not diagonal.any():
-        return
-    where = tuple(int(i) for i in np.argwhere(diagonal)[0])
-    raise ValueError(
-        f"{name} must have a zero diagonal, but {entry(name, (*where, where[-1]))} = "
-        f"{diagonal[where]:g}. A spin's coupling to itself is a constant (s*s = 1): set it to "
-        f"zero, and add it to offset if energies matter"
-    )
+    if diagonal.any():
+        *batch, spin = (int(i) for i in np.argwhere(diagonal)[0])
+        raise ValueError(
+            f"{name} must have a zero diagonal, but {entry(name, (*batch, spin, spin))} = "
+            f"{diagonal[*batch, spin]:g}. A spin's coupling to itself is a constant (s*s = 1): set "
+            f"it to zero; it belongs in offset, if energies matter"
+        )
+    remedy = f"Each pair counts once: for an upper-triangular {name} pass {name} + {name}.T"
+    return _check_symmetric(name, values, (-2, -1), remedy)
 
 
-def entry(name: str, where: tuple[int, ...]) -> str:
+def check_three_body(name: str, array: Array) -> bool:
+    """Refuse a K that is not symmetric under every permutation or repeats a spin.
+
+    Returns:
+        Whether the array is exactly symmetric (else only up to rounding).
+    """
+    values = to_numpy(array)
+    repeats = values * ~distinct_indices(values.shape[-1], rank=3)
+    if repeats.any():
+        where = tuple(int(i) for i in np.argwhere(repeats)[0])
+        raise ValueError(
+            f"{name} must be zero where an index repeats, but {entry(name, where)} = "
+            f"{values[where]:g}. A spin taken twice drops out (s*s = 1): set it to zero; what is "
+            f"left is a field on the other spin and belongs in h"
+        )
+    remedy = f"Each triple counts once: its six entries of {name} must be equal"
+    swaps = [_check_symmetric(name, values, axes, remedy) for axes in ((-2, -1), (-3, -2))]
+    return all(swaps)
+
+
+def distinct_indices(num_spins: int, rank: int) -> np.ndarray:
+    """Where no index repeats, the only place for couplings: (n,) * rank bool."""
+    index = np.indices((num_spins,) * rank)
+    distinct: np.ndarray = np.all([a != b for a, b in combinations(index, 2)], axis=0)
+    return distinct
+
+
+def _check_symmetric(name: str, values: np.ndarray, axes: tuple[int, int], remedy: str) -> bool:
+    """Whether values are exactly the same with two axes swapped; ValueError if not nearly."""
+    with np.errstate(over="ignore"):
+        difference = np.abs(values - np.swapaxes(values, *axes))
+    largest = difference.max(initial=0.0)
+    if largest > _SYMMETRY_TOLERANCE[values.dtype.name] * np.abs(values).max(initial=0.0):
+        where = [int(i) for i in np.unravel_index(difference.argmax(), difference.shape)]
+        mirror = where.copy()
+        mirror[axes[0]], mirror[axes[1]] = where[axes[1]], where[axes[0]]
+        raise ValueError(
+            f"{name} must be symmetric, but {entry(name, where)} = {values[*where]:g} and "
+            f"{entry(name, mirror)} = {values[*mirror]:g}. {remedy}"
+        )
+    return bool(largest == 0)
+
+
+def entry(name: str, where: Sequence[int]) -> str:
     """'J[0, 1]', as the caller would write it."""
     return f"{name}[{', '.join(map(str, where))}]" if where else name
 
 
-def check_spins(name: str, states: Array) -> None:
-    """ValueError naming the first entry that is not -1, +1 or (absent) 0."""
-    values = to_numpy(states)
-    wrong = np.argwhere((values != 1) & (values != -1) & (values != 0))
+def check_spins(name: str, states: Array, present: np.ndarray | None = None) -> None:
+    """ValueError naming the first entry that is not -1 or +1, nor 0 at an absent spin.
+
+    Args:
+        name: what the caller calls them.
+        states: (..., n).
+        present: the spins there are, broadcast against states; None for all.
+    """
+    values, sizes = np.broadcast_arrays(to_numpy(states), True if present is None else present)
+    wrong = np.argwhere(np.abs(values) != sizes)
     if len(wrong):
         where = tuple(int(i) for i in wrong[0])
         raise ValueError(
-            f"{name} must hold spins -1 and +1 (0 only where a spin is absent), but "
+            f"{name} must hold spins -1 and +1 (0 where a spin is absent, and only there), but "
             f"{entry(name, where)} is {values[where]:g}; for bits x use 2 * x - 1"
         )

@@ -10,8 +10,13 @@ def spin_table(num_spins: int) -> np.ndarray:
 
     The first spin varies slowest, and state 0 has every spin at -1.
     """
-    codes = np.arange(2**num_spins)[:, None] >> np.arange(num_spins)[::-1]
-    return 2.0 * (codes & 1) - 1.0
+    return spin_states(np.arange(2**num_spins), num_spins)
+
+
+def spin_states(rows: np.ndarray, num_spins: int) -> np.ndarray:
+    """Rows of `spin_table`, without making the table: (...) integers to (..., num_spins)."""
+    bits = (rows[..., None] >> np.arange(num_spins)[::-1]) & 1
+    return 2.0 * bits - 1.0
 
 
 def interactions(states: Array, J: Array, K: Array | None = None) -> Array:

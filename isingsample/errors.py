@@ -17,3 +17,23 @@ class MissingExtraError(IsingSampleError, ImportError):
 
 class TooLargeError(IsingSampleError, ValueError):
     """A problem beyond what a method can hold; the message names the limit and the memory."""
+
+
+class BackendError(IsingSampleError):
+    """A remote solver could not be reached or used; the message says what to do."""
+
+
+class CredentialsError(BackendError):
+    """A remote solver is not configured, or refuses the credentials it was given."""
+
+
+class BackendTimeoutError(BackendError, TimeoutError):
+    """A remote solver did not answer in time.
+
+    Attributes:
+        problem_ids: the ids of the problems still waited for; their answers can be fetched later.
+    """
+
+    def __init__(self, message: str, problem_ids: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.problem_ids = problem_ids

@@ -9,8 +9,10 @@ J > 0 is ferromagnetic and each pair counts once. dimod, D-Wave and QUBOs use th
 `isingsample.interop` converts.
 """
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -56,9 +58,8 @@ class IsingProblem:
 
     def __post_init__(self) -> None:
         given = {name: getattr(self, name) for name in ("h", "J", "K", "offset")}
-        arrays = _same_library(
-            {name: check.real_array(name, a) for name, a in given.items() if a is not None}
-        )
+        given = {name: a for name, a in given.items() if a is not None or name not in "JK"}
+        arrays = _same_library({name: check.real_array(name, a) for name, a in given.items()})
         if arrays["h"].ndim < 1:
             raise ValueError("h must have at least one axis, (..., n); it is a single number")
         for name, array in arrays.items():
@@ -67,10 +68,12 @@ class IsingProblem:
         if "J" not in arrays:
             arrays["J"] = like(np.zeros((num_spins, num_spins)), arrays["h"])
         check.check_square("J", arrays["J"], num_spins, rank=2)
-        arrays["J"] = _symmetrised(arrays["J"], exact=check.check_couplings("J", arrays["J"]))
+        exact = check.check_couplings("J", arrays["J"])
+        arrays["J"] = _symmetrised(arrays["J"], rank=2, exact=exact)
         if "K" in arrays:
             check.check_square("K", arrays["K"], num_spins, rank=3)
-            check.check_three_body("K", arrays["K"])
+            exact = check.check_three_body("K", arrays["K"])
+            arrays["K"] = _symmetrised(arrays["K"], rank=3, exact=exact)
         if self.present is not None:
             arrays["present"] = _presence(self.present, num_spins)
         for name, array in arrays.items():
@@ -104,13 +107,15 @@ class IsingProblem:
 
         Args:
             states: (..., n), one state for each problem, or (..., reads, n), several for each;
-                -1 and +1, and 0 at absent spins.
+                -1 and +1, and 0 at absent spins. A batch axis may have length 1, for the same
+                states in all problems along it.
 
         Returns:
             (...) or (..., reads), in h's library and dtype.
 
         Raises:
-            ValueError: a shape that does not fit, or entries other than -1, 0 and +1.
+            ValueError: a shape that does not fit, entries other than -1 and +1, or other than 0
+                at absent spins.
         """
         xp = namespace(self.h)
         if not is_torch(states):
@@ -118,12 +123,18 @@ class IsingProblem:
         spins = xp.asarray(states, dtype=self.h.dtype)
         batch = self.batch_shape
         one_each = spins.ndim == len(batch) + 1
-        if spins.ndim not in (len(batch) + 1, len(batch) + 2) or spins.shape[-1] != self.num_spins:
+        fits = spins.ndim in (len(batch) + 1, len(batch) + 2) and spins.shape[-1] == self.num_spins
+        if not fits or any(
+            axis not in (1, wanted) for axis, wanted in zip(spins.shape, batch, strict=False)
+        ):
             raise ValueError(
                 f"states must have shape (..., n) or (..., reads, n) with batch {batch} and "
                 f"n = {self.num_spins}; they have shape {tuple(spins.shape)}"
             )
-        check.check_spins("states", spins)
+        present = self.present
+        if present is not None and not one_each:
+            present = present[..., None, :]
+        check.check_spins("states", spins, present)
         spins = spins[..., None, :] if one_each else spins
         fields = xp.sum(spins * self.h[..., None, :], axis=-1)
         energy = self.offset[..., None] - fields - interactions(spins, self.J, self.K)
@@ -167,7 +178,8 @@ def _same_library(arrays: dict[str, Array]) -> dict[str, Array]:
     tensors = {name: a for name, a in arrays.items() if is_torch(a)}
     if not tensors:
         dtype = np.result_type(*(a for name, a in arrays.items() if name != "offset"))
-        return {name: a.astype(dtype, copy=False) for name, a in arrays.items()}
+        with np.errstate(over="ignore"):  # an offset that overflows is refused as infinite
+            return {name: a.astype(dtype, copy=False) for name, a in arrays.items()}
     reference = tensors.get("h", next(iter(tensors.values())))
     for name, tensor in tensors.items():
         if tensor.device != reference.device:
@@ -184,16 +196,24 @@ def _same_library(arrays: dict[str, Array]) -> dict[str, Array]:
     return {name: xp.astype(a, dtype, copy=False) for name, a in moved.items()}
 
 
-def _symmetrised(J: Array, *, exact: bool) -> Array:
-    """J without rounding asymmetry; for tensors, so that each entry of a pair carries half of
-    the pair's gradient and the diagonal none."""
-    if not is_torch(J):
-        return J if exact else 0.5 * (J + np.swapaxes(J, -1, -2))
-    return 0.5 * (J + J.mT) * like(1.0 - np.eye(J.shape[-1]), J)
+def _symmetrised(couplings: Array, *, rank: int, exact: bool) -> Array:
+    """J or K (the last `rank` axes) without rounding asymmetry; for tensors, so that the entries
+    of a pair or triple carry equal shares of its gradient, and repeated indices none."""
+    if exact and not is_torch(couplings):
+        return couplings
+    xp = namespace(couplings)
+    batch = tuple(range(couplings.ndim - rank))
+    orders = [(*batch, *order) for order in permutations(range(len(batch), couplings.ndim))]
+    share = couplings / len(orders)
+    total = sum(xp.permute_dims(share, order) for order in orders)
+    return total * like(check.distinct_indices(couplings.shape[-1], rank), couplings)
 
 
 def _presence(present: Any, num_spins: int) -> np.ndarray:
-    mask = to_numpy(present)
+    try:
+        mask = to_numpy(present)
+    except ValueError as error:
+        raise TypeError(f"present is not a rectangular array of booleans: {error}") from None
     if mask.dtype != np.bool_:
         raise TypeError(f"present must be boolean (True = the spin exists); it is {mask.dtype}")
     if mask.ndim < 1 or mask.shape[-1] != num_spins:
@@ -206,12 +226,14 @@ def _presence(present: Any, num_spins: int) -> np.ndarray:
 def _labels(labels: Sequence[Hashable] | None, num_spins: int) -> tuple[Hashable, ...]:
     if labels is None:
         return tuple(range(num_spins))
-    names = tuple(labels)
+    try:
+        names = tuple(labels)
+        counts = Counter(names)
+    except TypeError as error:
+        raise TypeError(f"labels must be a sequence of hashable names: {error}") from None
     if len(names) != num_spins:
         raise ValueError(f"labels has {len(names)} entries for {num_spins} spins")
-    seen: set[Hashable] = set()
-    for name in names:
-        if name in seen:
-            raise ValueError(f"labels must be distinct, but {name!r} occurs twice")
-        seen.add(name)
+    for name, count in counts.most_common(1):
+        if count > 1:
+            raise ValueError(f"labels must be distinct, but {name!r} occurs {count} times")
     return names

@@ -71,6 +71,12 @@ class SampleResult:
 
         return to_sampleset(self, index)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What pickle and copy take: the correlation itself, for the way to it cannot be sent."""
+        if self._correlation is None:
+            return self.__dict__
+        return {**self.__dict__, "correlation": self.correlation, "_correlation": None}
+
     def __repr__(self) -> str:
         reads = None if self.samples is None else self.samples.shape[-2]
         return (

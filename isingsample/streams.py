@@ -72,7 +72,8 @@ class Streams:
         elif isinstance(seed, np.random.Generator):
             sequence = np.random.SeedSequence(seed.integers(0, 2**32, size=4).tolist())
         elif isinstance(seed, numbers.Integral) and not isinstance(seed, bool):
-            sequence = np.random.SeedSequence([abs(int(seed)), int(seed < 0)])
+            # The sign first: SeedSequence ignores trailing zeros.
+            sequence = np.random.SeedSequence([int(seed < 0), abs(int(seed))])
         else:
             raise TypeError(
                 f"seed must be an integer, a numpy.random.Generator or None, not {seed!r}"

@@ -35,11 +35,13 @@ class Treatment:
         thermal: whether its reads then follow exp(-E).
         parameters: what to call it with.
         enumerates: whether it lists every state once, to be drawn from with weight exp(-E).
+        skips_free_spins: whether it leaves spins without field or coupling at -1.
     """
 
     thermal: bool
     parameters: Mapping[str, Any] = field(default_factory=dict)
     enumerates: bool = False
+    skips_free_spins: bool = False
 
 
 def treatment(child: Any, parameters: Mapping[str, Any]) -> Treatment:
@@ -50,7 +52,8 @@ def treatment(child: Any, parameters: Mapping[str, Any]) -> Treatment:
     if isinstance(child, dimod.ExactSolver):
         return Treatment(thermal=True, enumerates=True)
     if isinstance(child, dwave_samplers.TreeDecompositionSampler):
-        return Treatment(thermal=parameters.get("beta", 1.0) == 1.0, parameters={"beta": 1.0})
+        at_beta = parameters.get("beta", 1.0) == 1.0
+        return Treatment(at_beta, {"beta": 1.0}, skips_free_spins=True)
     if isinstance(child, dwave_samplers.SimulatedAnnealingSampler):
         return _annealer(parameters)
     return Treatment(thermal=False)
@@ -140,6 +143,9 @@ def sample_child(
     arguments = dict(parameters)
     if "num_reads" in known:
         arguments["num_reads"] = num_reads
+    if isinstance(arguments.get("initial_states"), np.ndarray):
+        states = arguments["initial_states"].astype(np.int8)
+        arguments["initial_states"] = (states, list(block.labels))
     for at in track(list(np.ndindex(*block.index.shape)), type(child).__name__):
         if "seed" in known:
             arguments["seed"] = int(seeds[at])
@@ -184,6 +190,10 @@ def reads_at_unit_temperature(
                 f"were asked for; a child that chooses their number can only serve minimize()"
             )
         drawn[at] = reads
+    if how.skips_free_spins:
+        coupled = (block.J != 0).any(axis=-1)[:, None]
+        free = ((beta * block.h == 0) & ~coupled)[:, :, None]
+        drawn = np.where(free, _coins(block, num_reads, streams), drawn)
     return drawn
 
 
@@ -206,6 +216,13 @@ def raw_reads(sampleset: Any, labels: tuple[Any, ...]) -> np.ndarray:
         states = 2 * states - 1
     reads: np.ndarray = np.repeat(states, sampleset.record.num_occurrences, axis=0)
     return reads
+
+
+def _coins(block: Block, num_reads: int, streams: Streams) -> np.ndarray:
+    """A fair coin for every spin of every read: (groups, queries, num_reads, n) int8."""
+    uniforms = streams.uniforms(block.index, num_reads * block.num_spins)
+    coins = np.where(uniforms < 0.5, -1, 1).astype(np.int8)
+    return coins.reshape(*block.index.shape, num_reads, block.num_spins)
 
 
 def _check_enumerable(child: Any, block: Block) -> None:

@@ -22,6 +22,7 @@ import numpy as np
 
 from isingsample._arrays import Array, detach, like, namespace, to_numpy
 from isingsample.energies import interactions, pair_indices, pair_products, spin_table
+from isingsample.samplers._inverse_cdf import invert
 
 # Below these sums, terms that mattered may have underflowed (float32: 1e-38, float64: 1e-308).
 _SAFE_SUM = {"float32": 1e-25, "float64": 1e-280}
@@ -64,10 +65,26 @@ class Halves:
         log_weights = log_weights + interactions(right, J[:, a:, a:], inner_right)[:, None, :]
         return cls(left, right, log_weights)
 
-    def fields(self, h: Array) -> tuple[Array, Array]:
-        """h.s of each half's states: (..., 2**a) and (..., 2**b)."""
+    def fields(self, h: Array) -> tuple[Array, Array, Array]:
+        """h.s of each half's states, relative to the largest possible.
+
+        A sum over the spins that oppose their field: free of the cancellation that would drown
+        ordinary fields beside a huge one (-1e9 is a customary mask).
+
+        Returns:
+            (..., 2**a) and (..., 2**b), none above 0, and what to add to both: sum |h_j|, (...).
+        """
+        xp = namespace(h)
+        up = xp.where(h > 0, h, xp.zeros_like(h))
+        down = up - h  # |h| = up + down; its derivative at 0 is right only together with theirs
+
+        def opposed(part: slice, states: Array) -> Array:
+            sizes = xp.concat([up[..., part], down[..., part]], axis=-1)
+            return sizes @ xp.concat([states - 1, -1 - states], axis=-1).T
+
         a = self.left.shape[-1]
-        return h[..., :a] @ self.left.T, h[..., a:] @ self.right.T
+        halves = opposed(slice(None, a), self.left), opposed(slice(a, None), self.right)
+        return *halves, xp.sum(up + down, axis=-1)
 
 
 @dataclass(frozen=True)
@@ -110,6 +127,7 @@ def marginals(h: Array, J: Array, K: Array | None, halves: Halves, cross: bool) 
     safe = to_numpy(total) > _SAFE_SUM[str(total.dtype).removeprefix("torch.")]
     if safe.all():
         return fast
+    _check_range(h, halves.log_weights)
     # Without fields Z is at least 1, so the substitutes below are finite, and so are gradients.
     keep = like(safe, h, keep_dtype=True)
     fast, _ = _products(xp.where(keep[..., None], h, xp.zeros_like(h)), halves, cross)
@@ -142,11 +160,8 @@ def _products(h: Array, halves: Halves, cross: bool) -> tuple[Marginals, Array]:
     a = halves.left.shape[-1]
     shift = detach(xp.max(xp.max(halves.log_weights, axis=-1), axis=-1))
     weights = xp.exp(halves.log_weights - shift[:, None, None])
-    left_shift = detach(xp.sum(xp.abs(h[..., :a]), axis=-1))
-    right_shift = detach(xp.sum(xp.abs(h[..., a:]), axis=-1))
-    left_field, right_field = halves.fields(h)
-    left = xp.exp(left_field - left_shift[..., None])
-    right = xp.exp(right_field - right_shift[..., None])
+    left_field, right_field, largest_field = halves.fields(h)
+    left, right = xp.exp(left_field), xp.exp(right_field)
     onto_left = left * (right @ weights.mT)
     onto_right = right * (left @ weights)
     total = xp.sum(onto_right, axis=-1)
@@ -155,9 +170,18 @@ def _products(h: Array, halves: Halves, cross: bool) -> tuple[Marginals, Array]:
     if cross:
         columns = [((left * halves.left[:, i]) @ weights * right) @ halves.right for i in range(a)]
         between = _stacked(columns, h, halves) / scale[..., None, None]
-    log_partition = xp.log(scale) + left_shift + right_shift + shift[:, None]
+    log_partition = xp.log(scale) + largest_field + shift[:, None]
     by_query = scale[..., None]
     return Marginals(onto_left / by_query, onto_right / by_query, log_partition, between), total
+
+
+def _check_range(*arrays: Array) -> None:
+    for array in arrays:
+        if not np.isfinite(to_numpy(array)).all():
+            raise ValueError(
+                f"beta times the fields or couplings leaves the range of "
+                f"{str(array.dtype).removeprefix('torch.')}; scale the problem down"
+            )
 
 
 def _stacked(columns: list[Array], h: Array, halves: Halves) -> Array:
@@ -184,17 +208,22 @@ def _log_domain(h: Array, halves: Halves, group: Array, cross: bool) -> Marginal
 def joint_distribution(h: Array, halves: Halves, group: Array) -> tuple[Array, Array]:
     """P(x, y) of single queries (rows, 2**a, 2**b) and ln Z (rows,), in the log domain."""
     xp = namespace(h)
-    logs = log_joint(h, halves, group)
+    logs, largest_field = log_joint(h, halves, group)
     peak = detach(xp.max(xp.max(logs, axis=-1), axis=-1))
     joint = xp.exp(logs - peak[:, None, None])
     total = xp.sum(xp.sum(joint, axis=-1), axis=-1)
-    return joint / total[:, None, None], xp.log(total) + peak
+    _check_range(total)
+    return joint / total[:, None, None], xp.log(total) + peak + largest_field
 
 
-def log_joint(h: Array, halves: Halves, group: Array) -> Array:
-    """ln of the unnormalised P(x, y): (rows, 2**a, 2**b), for queries (rows, n)."""
-    left, right = halves.fields(h)
-    return left[:, :, None] + right[:, None, :] + halves.log_weights[group]
+def log_joint(h: Array, halves: Halves, group: Array) -> tuple[Array, Array]:
+    """ln of the unnormalised P(x, y) of queries h (rows, n), relative to the largest field energy.
+
+    Returns:
+        (rows, 2**a, 2**b), and what to add to it: (rows,).
+    """
+    left, right, largest = halves.fields(h)
+    return left[:, :, None] + right[:, None, :] + halves.log_weights[group], largest
 
 
 def draw_states(
@@ -211,8 +240,8 @@ def draw_states(
     """
     groups, queries, reads, _ = uniforms.shape
     left = marginals(h, J, K, halves, cross=False).left
-    x = _invert(np.cumsum(left, axis=-1), uniforms[..., 0]).reshape(-1)
-    _, right_field = halves.fields(h)
+    x = invert(np.cumsum(left, axis=-1), uniforms[..., 0]).reshape(-1)
+    _, right_field, _ = halves.fields(h)
     query = np.repeat(np.arange(groups * queries), reads)
     fields = right_field.reshape(groups * queries, -1)
     threshold = uniforms[..., 1].reshape(-1, 1)
@@ -220,26 +249,6 @@ def draw_states(
     for rows in row_slices(len(x), halves.right.shape[-1]):
         logs = fields[query[rows]] + halves.log_weights[query[rows] // queries, x[rows]]
         given_left = np.exp(logs - logs.max(axis=-1, keepdims=True))
-        y[rows] = _invert(np.cumsum(given_left, axis=-1), threshold[rows])[:, 0]
+        y[rows] = invert(np.cumsum(given_left, axis=-1), threshold[rows])[:, 0]
     states = np.concatenate([halves.left[x], halves.right[y]], axis=-1).astype(np.int8)
     return states.reshape(groups, queries, reads, -1)
-
-
-def _invert(cumulative: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
-    """The state each uniform number falls on: bisection over a power of two of states.
-
-    Args:
-        cumulative: (..., 2**k) cumulative weights, not necessarily ending at 1.
-        uniforms: (..., reads) in [0, 1).
-
-    Returns:
-        (..., reads) integers in [0, 2**k).
-    """
-    target = uniforms * cumulative[..., -1:]
-    state = np.zeros(uniforms.shape, dtype=np.int64)
-    step = cumulative.shape[-1] // 2
-    while step:
-        passed = np.take_along_axis(cumulative, state + step - 1, axis=-1) <= target
-        state += step * passed
-        step //= 2
-    return state

@@ -129,16 +129,18 @@ class Sampler(ABC):
             MissingExtraError: an optional dependency is not installed.
         """
         started = time.perf_counter_ns()
-        _check_is_problem(problem)
-        beta = _check_beta(beta, self.runs_on_host)
+        check_is_problem(problem)
+        beta = check_beta(beta, problem, on_host=self.runs_on_host)
         self._check(problem)
         streams = Streams.from_seed(seed)
         local = problem.to_numpy() if self.runs_on_host else problem
         blocks = split(local)
         prepared = time.perf_counter_ns()
+        solved = [None if b.is_empty else self._solve(b, beta, streams) for b in blocks]
+        reads = _num_reads(self, solved)
         solutions = [
-            _nothing_to_solve(block, self) if block.is_empty else self._solve(block, beta, streams)
-            for block in blocks
+            solution or _nothing_to_solve(block, reads)
+            for solution, block in zip(solved, blocks, strict=True)
         ]
         sampled = time.perf_counter_ns()
         result = self._assemble(problem, local, beta, blocks, solutions)
@@ -189,8 +191,9 @@ class Sampler(ABC):
         for solution in solutions:
             info.update(solution.info)
         for key in {key for solution in solutions for key in solution.per_query}:
+            known = next(s.per_query[key] for s in solutions if key in s.per_query)
             values = [
-                s.per_query.get(key, np.full(b.index.shape, np.nan))
+                s.per_query.get(key, _unknown(known, b.index.shape))
                 for s, b in zip(solutions, blocks, strict=True)
             ]
             info[key] = join(values, blocks, local, 0)
@@ -229,13 +232,13 @@ class Minimizer(Sampler):
         Returns:
             state (..., n) int8 and its energy (...), in the problem's library.
         """
-        _check_is_problem(problem)
+        check_is_problem(problem)
         self._check(problem)
         streams = Streams.from_seed(seed)
         local = problem.to_numpy() if self.runs_on_host else problem
         blocks = split(local)
         states = [
-            _nothing_to_solve(block, self).magnetization
+            _nothing_to_solve(block, None).magnetization
             if block.is_empty
             else self._lowest(block, streams)
             for block in blocks
@@ -250,7 +253,8 @@ class Minimizer(Sampler):
         """The best state found for each query of a block: (groups, queries, n) of -1 and +1."""
 
 
-def _check_is_problem(problem: object) -> None:
+def check_is_problem(problem: object) -> None:
+    """TypeError for anything but an IsingProblem."""
     if not isinstance(problem, IsingProblem):
         raise TypeError(
             f"a sampler takes an IsingProblem, not {type(problem).__name__}; "
@@ -258,14 +262,28 @@ def _check_is_problem(problem: object) -> None:
         )
 
 
-def _check_beta(beta: Any, as_float: bool) -> Any:
-    if is_torch(beta) and beta.ndim == 0:
-        value = check.check_number("beta", float(beta), minimum=0.0)
-        return value if as_float else beta
-    return check.check_number("beta", beta, minimum=0.0)
+def check_beta(beta: Any, problem: IsingProblem, *, on_host: bool) -> Any:
+    """beta as a float; a 0-d tensor stays one where gradients can reach it through problem."""
+    if not is_torch(beta) or beta.ndim > 0:
+        return check.check_number("beta", beta, minimum=0.0)
+    value = check.check_number("beta", beta.item(), minimum=0.0)
+    return beta if is_torch(problem.h) and not on_host else value
 
 
-def _nothing_to_solve(block: Block, sampler: Sampler) -> Solution:
+def _num_reads(sampler: Sampler, solved: list[Solution | None]) -> int | None:
+    """How many samples the solved blocks have; without such blocks, what the option says."""
+    for solution in solved:
+        if solution is not None:
+            return None if solution.samples is None else int(solution.samples.shape[-2])
+    return getattr(sampler, "num_reads", None)
+
+
+def _unknown(known: Array, shape: tuple[int, ...]) -> Array:
+    """A figure per query like known, where there was nothing to solve: NaN, True for a flag."""
+    return like(np.full(shape, np.nan), known)
+
+
+def _nothing_to_solve(block: Block, reads: int | None) -> Solution:
     """The solution of a block without spins or without queries: one empty state, Z = 1."""
     zeros = block.h
     groups, queries, num_spins = zeros.shape
@@ -274,7 +292,6 @@ def _nothing_to_solve(block: Block, sampler: Sampler) -> Solution:
         array = np.zeros((groups, queries, *axes), dtype)
         return like(array, zeros, keep_dtype=dtype is not float)
 
-    reads = getattr(sampler, "num_reads", None)
     return Solution(
         zeros,
         zeros,

@@ -1,6 +1,5 @@
 """Exact solution by enumeration, factorised over two halves of the spins."""
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -8,9 +7,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from isingsample import _validation as check
-from isingsample._arrays import Array, like, namespace
+from isingsample._arrays import Array, detach, like, namespace, to_numpy
+from isingsample._memory import available_memory, readable_bytes
 from isingsample.blocks import Block, join, split
-from isingsample.energies import pair_products, spin_table
+from isingsample.energies import pair_products, spin_states
 from isingsample.errors import TooLargeError
 from isingsample.problem import IsingProblem
 from isingsample.samplers._halves import (
@@ -22,7 +22,7 @@ from isingsample.samplers._halves import (
     marginals,
     row_slices,
 )
-from isingsample.samplers.base import Minimizer, Solution
+from isingsample.samplers.base import Minimizer, Solution, check_beta, check_is_problem
 from isingsample.streams import Streams
 
 _DISTRIBUTION_LIMIT = 20
@@ -57,7 +57,7 @@ class Exact(Minimizer):
             check.check_count("num_reads", self.num_reads)
         check.check_count("max_spins", self.max_spins)
 
-    def distribution(self, problem: IsingProblem, *, beta: float = 1.0) -> Array:
+    def distribution(self, problem: IsingProblem, *, beta: Any = 1.0) -> Array:
         """P(s) of every state, in the order of `isingsample.energies.spin_table`.
 
         Args:
@@ -68,8 +68,12 @@ class Exact(Minimizer):
             (..., 2**n).
 
         Raises:
-            ValueError: n is above 20, or spins are absent (problems would differ in length).
+            TypeError: problem is not an IsingProblem, or beta is not a number.
+            ValueError: beta is not finite or negative, n is above 20, or spins are absent
+                (problems would differ in length).
         """
+        check_is_problem(problem)
+        beta = check_beta(beta, problem, on_host=False)
         if problem.num_spins > _DISTRIBUTION_LIMIT:
             raise TooLargeError(
                 f"the distribution of {problem.num_spins} spins has 2**{problem.num_spins} entries "
@@ -89,6 +93,8 @@ class Exact(Minimizer):
             return (problem.by_rows(flat_joint),)
 
         blocks = split(problem)
+        if blocks[0].index.size == 0:
+            return like(np.zeros((*problem.batch_shape, 2**problem.num_spins)), problem.h)
         parts = [_over_chunks(block, beta, distribution)[0] for block in blocks]
         return join(parts, blocks, problem, 0)
 
@@ -97,13 +103,13 @@ class Exact(Minimizer):
         if problem.present is not None and problem.present.size:
             largest = int(problem.present.sum(axis=-1).max())
         itemsize = 8 if "64" in str(problem.h.dtype) else 4
-        needed = float(_TABLES * itemsize) * 2.0**largest
-        available = _available_memory()
+        needed = float(_TABLES * itemsize) * 2.0 ** min(largest, 1000)
+        available = available_memory()
         if largest > self.max_spins or needed > available:
             raise TooLargeError(
                 f"exact solution of {largest} spins needs 2**{largest} states and about "
-                f"{_bytes(needed)} of memory; the limit is max_spins={self.max_spins} and "
-                f"{_bytes(available)} are available. Use a Monte Carlo sampler such as 'sa'"
+                f"{readable_bytes(needed)} of memory; the limit is max_spins={self.max_spins} and "
+                f"{readable_bytes(available)} are available. Use a Monte Carlo sampler such as 'sa'"
             )
 
     def _solve(self, block: Block, beta: Any, streams: Streams) -> Solution:
@@ -125,16 +131,15 @@ class Exact(Minimizer):
         def draw(problem: Scaled, at: tuple[slice, slice]) -> tuple[np.ndarray]:
             return (draw_states(problem.h, problem.J, problem.K, problem.halves, uniforms[at]),)
 
-        samples = _over_chunks(block.to_numpy(), float(beta), draw)[0]
+        samples = _over_chunks(block.to_numpy(), float(detach(beta)), draw)[0]
         return like(samples, block.h, keep_dtype=True)
 
     def _lowest(self, block: Block, streams: Streams) -> Array:
-        states = like(spin_table(block.num_spins), block.h)
-
         def lowest(problem: Scaled, at: tuple[slice, slice]) -> tuple[Array]:
-            return (states[problem.by_rows(lambda *rows: _peak(log_joint(*rows)))],)
+            return (problem.by_rows(lambda *rows: _peak(log_joint(*rows)[0])),)
 
-        return _over_chunks(block, 1.0, lowest)[0]
+        rows = to_numpy(_over_chunks(block, 1.0, lowest)[0])
+        return like(spin_states(rows, block.num_spins), block.h)
 
 
 @dataclass(frozen=True)
@@ -160,6 +165,7 @@ class Scaled:
         return xp.reshape(joined, (groups, queries, *joined.shape[1:]))
 
 
+@np.errstate(over="ignore", invalid="ignore")  # the sums themselves show what was lost
 def _over_chunks(
     block: Block, beta: Any, compute: Callable[[Scaled, tuple[slice, slice]], tuple[Array, ...]]
 ) -> tuple[Array, ...]:
@@ -223,18 +229,3 @@ def _symmetric(pairs: Array, states: Array) -> Array:
 def _peak(logs: Array) -> Array:
     xp = namespace(logs)
     return xp.argmax(xp.reshape(logs, (logs.shape[0], -1)), axis=-1)
-
-
-def _available_memory() -> float:
-    try:
-        return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    except (AttributeError, ValueError, OSError):  # not every system tells
-        return float("inf")
-
-
-def _bytes(amount: float) -> str:
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB", "PiB"):
-        if amount < 1024:
-            return f"{amount:.3g} {unit}"
-        amount /= 1024
-    return f"{amount:.3g} EiB"

@@ -1,0 +1,56 @@
+"""The samplers that `isingsample compare` puts side by side."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from isingsample._validation import suggestion
+from isingsample.registry import get_sampler, list_samplers
+from isingsample.samplers.base import Sampler
+
+
+def contenders(
+    num_reads: int, names: Sequence[str] | None = None
+) -> dict[str, Callable[[], Sampler]]:
+    """A function that makes each sampler, by its label in the table.
+
+    Args:
+        num_reads: reads of each problem, for every sampler that takes them.
+        names: labels to keep, in this order; None for all.
+
+    Raises:
+        ValueError: a name that is no label, with the nearest one.
+    """
+    known: dict[str, Callable[[], Sampler]] = {
+        "exact": partial(get_sampler, "exact"),
+        "exact-reads": partial(get_sampler, "exact", num_reads=num_reads),
+        "sa": partial(get_sampler, "sa", num_reads=num_reads),
+        "sa-optimising": partial(_optimising_annealer, num_reads),
+        "dqa": partial(get_sampler, "dqa", num_reads=num_reads),
+        "dqa-raw": partial(get_sampler, "dqa", num_reads=num_reads, calibration="none"),
+        "dwave": partial(get_sampler, "dwave", num_reads=num_reads),
+        "dwave-mock": partial(_mock_annealer, num_reads),
+    }
+    for name in list_samplers():
+        if name not in known and name != "dimod":  # the rows "sa..." run dimod children
+            known[name] = partial(get_sampler, name)
+    if names is None:
+        return known
+    for name in names:
+        if name not in known:
+            raise ValueError(
+                f"no sampler to compare is called {name!r}{suggestion(name, known)}; "
+                f"there are {', '.join(known)}"
+            )
+    return {name: known[name] for name in names}
+
+
+def _optimising_annealer(num_reads: int) -> Sampler:
+    """dwave-samplers' annealer cooled as far as its default does: what not to sample with."""
+    cold = {"beta_range": (0.1, 100.0)}
+    return get_sampler("dimod", num_reads=num_reads, parameters=cold)
+
+
+def _mock_annealer(num_reads: int) -> Sampler:
+    from isingsample.mock_qpu import mock_dwave
+
+    return get_sampler("dwave", child=mock_dwave(), num_reads=num_reads)

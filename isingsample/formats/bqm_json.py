@@ -1,0 +1,29 @@
+"""Binary quadratic models as dimod writes them to JSON."""
+
+import json
+from pathlib import Path
+
+from isingsample.formats.errors import FormatError
+from isingsample.interop import from_bqm, import_dimod
+from isingsample.problem import IsingProblem
+
+
+def read_bqm_json(path: Path) -> IsingProblem:
+    """The problem of a file made by json.dump(bqm.to_serializable(), file).
+
+    Raises:
+        FormatError: the file is not JSON, or not a serialized BQM.
+        MissingExtraError: dimod is not installed.
+    """
+    dimod = import_dimod("a BQM file")
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise FormatError(path, f"not JSON: {error}") from None
+    if not isinstance(content, dict) or content.get("type") != "BinaryQuadraticModel":
+        raise FormatError(path, "not a binary quadratic model as dimod's to_serializable() writes")
+    try:
+        bqm = dimod.BinaryQuadraticModel.from_serializable(content)
+    except Exception as error:  # dimod raises whatever the missing or malformed entry provokes
+        raise FormatError(path, f"a malformed binary quadratic model: {error!r}") from None
+    return from_bqm(bqm)

@@ -1,0 +1,22 @@
+"""Hypothesis settings and the folder of reference data."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# Derandomized: a run repeats exactly. HYPOTHESIS_PROFILE=thorough looks further.
+settings.register_profile("quick", deadline=None, derandomize=True, database=None, max_examples=40)
+settings.register_profile("thorough", deadline=None, database=None, max_examples=1000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Reference instances and texts: the folder in ISINGSAMPLE_DATA, by default ../shared/data."""
+    default = Path(__file__).parents[2] / "shared" / "data"
+    folder = Path(os.environ.get("ISINGSAMPLE_DATA", default))
+    if not folder.is_dir():
+        pytest.skip(f"no test data at {folder}; set ISINGSAMPLE_DATA to its folder")
+    return folder

@@ -99,7 +99,8 @@ def boltzmann_attention(
     chosen = _named(sampler) if isinstance(sampler, str) else sampler
     if not isinstance(chosen, Sampler):
         raise TypeError(f"sampler must be a Sampler or the name of one, not {sampler!r}")
-    check.check_number("beta", float(beta) if isinstance(beta, Tensor) else beta, minimum=0.0)
+    number = beta.item() if isinstance(beta, Tensor) and beta.ndim == 0 else beta
+    check.check_number("beta", number, minimum=0.0)
     if enable_gqa:
         key, value = (_repeat_heads(t, name, query) for t, name in ((key, "key"), (value, "value")))
     shape = _score_shape(query, key, value)

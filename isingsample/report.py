@@ -5,17 +5,18 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from rich.console import JustifyMethod
 from rich.table import Table
 
 from isingsample.compare import Row
 
-_COLUMNS = (
+_COLUMNS: tuple[tuple[str, JustifyMethod], ...] = (
     ("sampler", "left"),
     ("queries", "right"),
     ("reads", "right"),
     ("time/query", "right"),
-    ("|Δm| mean (noise)", "right"),
-    ("|Δm| max (noise)", "right"),
+    ("mean |Δm| (noise)", "right"),
+    ("max |Δm| (noise)", "right"),
     ("TV (noise)", "right"),
     ("effective β", "right"),
     ("lowest E", "right"),
@@ -27,7 +28,7 @@ def comparison_table(rows: Sequence[Row], title: str) -> Table:
     """Rows as a rich table; in parentheses the shot noise of as many exact reads."""
     table = Table(title=title, title_justify="left", title_style="bold", caption_justify="left")
     for heading, justify in _COLUMNS:
-        table.add_column(heading, justify=justify, no_wrap=heading != "thermal")  # type: ignore[arg-type]
+        table.add_column(heading, justify=justify, overflow="fold")
     for row in rows:
         table.add_row(*_cells(row), style=None if row.failure is None else "dim")
     return table
@@ -54,10 +55,6 @@ def duration(seconds: float) -> str:
 def _cells(row: Row) -> list[str]:
     if row.failure is not None or row.error is None or row.shot_noise is None:
         return [row.label, *["–"] * 8, "failed"]
-    beta = "–"
-    if row.beta is not None:
-        beta = f"{row.beta.beta:.3f} ± {row.beta.std_error:.3f}"
-        beta = beta if math.isfinite(row.beta.beta) else "∞"
     noise = row.shot_noise
     return [
         row.label,
@@ -69,7 +66,7 @@ def _cells(row: Row) -> list[str]:
         "–"
         if math.isnan(row.error.total_variation)
         else f"{_digits(row.error.total_variation)} ({_digits(noise.total_variation)})",
-        beta,
+        "–" if row.beta is None else _with_error(row.beta.beta, row.beta.std_error),
         "–" if row.lowest_energy is None else f"{row.lowest_energy:.3f}",
         "yes" if row.thermal else "no",
     ]
@@ -79,6 +76,16 @@ def _digits(value: float) -> str:
     if value == 0:
         return "0"
     return f"{value:.4f}" if value >= 1e-4 else f"{value:.0e}"
+
+
+def _with_error(value: float, std_error: float) -> str:
+    """0.9993 and 0.0021 as '0.999(2)': the error in units of the last digit."""
+    if not math.isfinite(value):
+        return str(value).replace("inf", "∞")
+    if not 0 < std_error < 1:
+        return f"{value:.3g}"
+    decimals = -math.floor(math.log10(std_error))
+    return f"{value:.{decimals}f}({round(std_error * 10**decimals)})"
 
 
 def _json(value: Any) -> Any:

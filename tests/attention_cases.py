@@ -59,6 +59,14 @@ class Drawn(Sampler):
 
 
 @dataclass(frozen=True)
+class Biased(Drawn):
+    """The same samples from a sampler that does not vouch for them."""
+
+    name: ClassVar[str] = "biased"
+    thermal: ClassVar[bool] = False
+
+
+@dataclass(frozen=True)
 class Approximate(Sampler):
     """Exact moments in disguise: no samples, not thermal, not differentiable."""
 

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import settings
 
@@ -10,6 +11,12 @@ from hypothesis import settings
 settings.register_profile("quick", deadline=None, derandomize=True, database=None, max_examples=40)
 settings.register_profile("thorough", deadline=None, database=None, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """The same numbers in each test, whichever tests ran before it."""
+    return np.random.default_rng(20260)
 
 
 @pytest.fixture(scope="session")

@@ -31,7 +31,7 @@ def symmetric(rng: np.random.Generator, batch: tuple[int, ...], num_spins: int, 
 
 @st.composite
 def partial_batches(draw: st.DrawFn, batch: tuple[int, ...]) -> tuple[int, ...]:
-    """Axes that broadcast against a batch: none, all, or some of them of length 1 (as for heads)."""
+    """Axes that broadcast against a batch: none, or some of them of length 1 (as for heads)."""
     if not batch or draw(st.booleans()):
         return ()
     return tuple(draw(st.sampled_from((1, size))) for size in batch)

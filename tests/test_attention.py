@@ -15,6 +15,11 @@ from isingsample.testing import enumerate_moments
 F = torch.nn.functional
 
 
+@pytest.fixture(autouse=True)
+def seeded():
+    torch.manual_seed(0)
+
+
 def qkv(*lead, queries=5, keys=6, dim=4, dtype=torch.float32, seed=0):
     generator = torch.Generator().manual_seed(seed)
     return (
@@ -393,6 +398,7 @@ def test_samplers_by_name_and_by_object():
         ({"sampler": 3}, TypeError, "sampler must be a Sampler"),
         ({"sampler": Approximate(), "gradient": "exact"}, ValueError, "autograd can see through"),
         ({"beta": -1.0}, ValueError, "beta must be at least 0"),
+        ({"beta": torch.ones(3)}, TypeError, "beta must be a number"),
         ({"beta": torch.tensor(torch.nan)}, ValueError, "beta must be finite"),
         ({"attn_mask": torch.ones(5, 5, dtype=torch.bool)}, ValueError, "attn_mask must broadcast"),
         ({"attn_mask": torch.ones(5, 6, dtype=torch.int64)}, TypeError, "attn_mask must be bool"),

@@ -10,8 +10,6 @@ from isingsample import IsingProblem
 from isingsample._arrays import is_torch, to_numpy
 from isingsample.blocks import join, split
 
-RNG = np.random.default_rng(1)
-
 
 def whole(problem: IsingProblem, name: str, core: int) -> np.ndarray:
     """One array of a problem, broadcast to its batch."""
@@ -72,31 +70,33 @@ def test_join_undoes_split(problem: IsingProblem) -> None:
     ],
 )
 def test_couplings_that_a_batch_shares_appear_once(
-    h: tuple[int, ...], J: tuple[int, ...], groups: int, queries: int
+    rng: np.random.Generator, h: tuple[int, ...], J: tuple[int, ...], groups: int, queries: int
 ) -> None:
-    problem = IsingProblem(RNG.normal(size=h), symmetric(RNG, J[:-2], 3, 2))
+    problem = IsingProblem(rng.normal(size=h), symmetric(rng, J[:-2], 3, 2))
     (block,) = split(problem)
     assert block.h.shape == (groups, queries, 3)
     assert block.J.shape == (groups, 3, 3)
     assert block.index.shape == (groups, queries)
 
 
-def test_three_body_couplings_of_each_problem_split_the_groups_too() -> None:
-    (block,) = split(IsingProblem(np.zeros((4, 3)), K=symmetric(RNG, (4,), 3, 3)))
+def test_three_body_couplings_of_each_problem_split_the_groups_too(
+    rng: np.random.Generator,
+) -> None:
+    (block,) = split(IsingProblem(np.zeros((4, 3)), K=symmetric(rng, (4,), 3, 3)))
     assert block.h.shape == (4, 1, 3)
     assert block.J.shape == (4, 3, 3)
 
 
-def test_causal_prefixes_make_one_block_each() -> None:
-    problem = IsingProblem(RNG.normal(size=(2, 8, 5, 5)), present=np.tri(5, dtype=bool))
+def test_causal_prefixes_make_one_block_each(rng: np.random.Generator) -> None:
+    problem = IsingProblem(rng.normal(size=(2, 8, 5, 5)), present=np.tri(5, dtype=bool))
     blocks = split(problem)
     assert sorted(block.num_spins for block in blocks) == [1, 2, 3, 4, 5]
     assert all(block.index.shape == (1, 16) for block in blocks)
 
 
-def test_groups_with_different_numbers_of_a_mask() -> None:
+def test_groups_with_different_numbers_of_a_mask(rng: np.random.Generator) -> None:
     present = np.array([[[1, 1, 0], [1, 0, 1]], [[1, 1, 0], [1, 1, 0]]], bool)
-    problem = IsingProblem(np.zeros((2, 2, 3)), symmetric(RNG, (2, 1), 3, 2), present=present)
+    problem = IsingProblem(np.zeros((2, 2, 3)), symmetric(rng, (2, 1), 3, 2), present=present)
     blocks = split(problem)
     shapes = sorted((tuple(map(int, b.spins)), b.index.shape) for b in blocks)
     assert shapes == [((0, 1), (1, 1)), ((0, 1), (1, 2)), ((0, 2), (1, 1))]
@@ -108,11 +108,11 @@ def test_labels_follow_their_spins() -> None:
     assert {block.labels for block in blocks} == {("a", "c"), ("b",)}
 
 
-def test_empty_batch_and_absent_spins_leave_an_empty_block() -> None:
+def test_empty_batch_and_absent_spins_leave_an_empty_block(rng: np.random.Generator) -> None:
     for problem in (
         IsingProblem(np.zeros((0, 3))),
         IsingProblem(np.zeros((2, 0))),
-        IsingProblem(np.zeros((2, 0, 3)), symmetric(RNG, (2, 1), 3, 2)),
+        IsingProblem(np.zeros((2, 0, 3)), symmetric(rng, (2, 1), 3, 2)),
         IsingProblem(np.zeros((2, 3)), present=np.zeros((2, 3), bool)),
     ):
         (block,) = split(problem)

@@ -43,7 +43,7 @@ def test_energy_counts_each_pair_and_triple_once(problem: IsingProblem) -> None:
         expected = [plain_energy(problem, at, state) for state in states]
         np.testing.assert_allclose(energy[at], expected, rtol=0, atol=rounding(problem))
     one_each = to_numpy(problem.energy(everywhere[..., 1, :]))
-    np.testing.assert_array_equal(one_each, energy[..., 1])
+    np.testing.assert_allclose(one_each, energy[..., 1], rtol=0, atol=rounding(problem))
 
 
 def test_energy_takes_the_same_states_for_a_whole_batch() -> None:
@@ -105,6 +105,11 @@ def test_integers_and_bools_become_float64(h: Any) -> None:
     problem = IsingProblem(h)
     np.testing.assert_array_equal(problem.h, [1.0, 0.0, 1.0])
     assert problem.h.dtype == np.float64
+
+
+def test_empty_lists_and_object_arrays_are_no_spins() -> None:
+    for h in ([], (), np.array([], dtype=object)):
+        assert IsingProblem(h).h.dtype == np.float64
 
 
 def test_arrays_are_neither_copied_nor_changed() -> None:

@@ -36,6 +36,11 @@ def test_complex_tensor_is_refused() -> None:
         IsingProblem(H, torch.zeros(3, 3, dtype=torch.complex64))
 
 
+def test_tensors_on_two_devices_are_refused() -> None:
+    with pytest.raises(ValueError, match="J is on device meta but the other tensors are on cpu"):
+        IsingProblem(H, torch.zeros(3, 3, device="meta"))
+
+
 def test_one_tensor_makes_the_whole_problem_tensors() -> None:
     for h, J in ((H, ASYM3.J), (ASYM3.h, torch.tensor(ASYM3.J)), (H, ASYM3.J.tolist())):
         problem = IsingProblem(h, J, K=np.zeros((3, 3, 3)), offset=1)

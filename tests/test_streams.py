@@ -35,15 +35,13 @@ def test_philox_gives_the_known_answers_of_random123(counter: str, key: str, wor
     single = philox(np.array(parse(counter), np.uint64), (first, second))
     assert single.tolist() == parse(words)
     grid = np.broadcast_to(np.array(parse(counter), np.uint64)[:, None, None], (4, 2, 3))
-    assert (philox(grid, (first, second)).T == parse(words)).all()
+    assert (parse(words) == philox(grid, (first, second)).T).all()
 
 
 def test_samples_do_not_change_between_releases() -> None:
     drawn = Streams.from_seed(0).uniforms(np.array([0, 1]), 2)
-    np.testing.assert_array_equal(drawn, GOLDEN)
-
-
-GOLDEN = np.zeros((2, 2))
+    recorded = [[0.12218689592390075, 0.5402450924075861], [0.1250386924737248, 0.8759956595114565]]
+    np.testing.assert_array_equal(drawn, recorded)
 
 
 @given(SEEDS, st.integers(1, 50), st.integers(1, 9))
@@ -139,7 +137,7 @@ def test_neighbouring_streams_are_uncorrelated() -> None:
 def test_integers_fit_a_foreign_generator() -> None:
     seeds = Streams.from_seed(13).integers(np.arange(10_000))
     assert seeds.dtype == np.int64
-    assert 0 <= seeds.min()
+    assert seeds.min() >= 0
     assert 2**30 < seeds.max() < 2**31
     # Birthdays: 10_000 draws from 2**31 share about 0.02 pairs.
     assert len(np.unique(seeds)) >= 9_999

@@ -76,7 +76,7 @@ class Embedding:
         cls,
         structure: Structure,
         chains: list[tuple[int, ...]],
-        chip_edges: Any,
+        graph: Any,
         budget: Callable[[int, int], int],
     ) -> "Embedding":
         """Index arrays for chains.
@@ -84,12 +84,14 @@ class Embedding:
         Args:
             structure: what they embed.
             chains: one for each spin.
-            chip_edges: the couplers of the chip.
-            budget: which limited sum the coupler (p, q) counts towards on the side of q.
+            graph: the chip's (NetworkX).
+            budget: number of the limited sum that the coupler (p, q) counts towards beside q.
         """
         from dwave.embedding import EmbeddedStructure
 
-        embedded = EmbeddedStructure(chip_edges, dict(enumerate(chains)))
+        qubits = tuple(qubit for chain in chains for qubit in chain)
+        place = {qubit: position for position, qubit in enumerate(qubits)}
+        embedded = EmbeddedStructure(graph.subgraph(qubits).edges, dict(enumerate(chains)))
         physical: list[tuple[int, int]] = []
         pairs: list[tuple[int, int]] = []
         share: list[float] = []
@@ -99,8 +101,6 @@ class Embedding:
             pairs += [pair] * len(between)
             share += [1 / len(between)] * len(between)
         physical += [link for spin in range(len(chains)) for link in embedded.chain_edges(spin)]
-        qubits = tuple(qubit for chain in chains for qubit in chain)
-        place = {qubit: position for position, qubit in enumerate(qubits)}
         ends = _columns([(place[p], place[q]) for p, q in physical])
         sides = _columns([(budget(p, q), budget(q, p)) for p, q in physical])
         length = np.array([len(chain) for chain in chains])
@@ -137,23 +137,10 @@ class Embedding:
         weights = np.tile(physical, 2)
         return np.bincount(self.budgets.ravel(), weights)
 
-    def unembed(
-        self, states: np.ndarray, coins: Callable[[int], np.ndarray]
-    ) -> tuple[np.ndarray, float]:
-        """Spins by majority vote of their chains; an even vote is decided by a coin.
-
-        Args:
-            states: (reads, m) int8 of -1 and +1.
-            coins: gives as many uniform numbers in [0, 1) as it is asked for.
-
-        Returns:
-            (reads, n) int8, and the fraction of chains, over all reads, whose qubits disagree.
-        """
-        votes = np.add.reduceat(states, self.start, axis=1, dtype=np.int32)
-        spins = np.sign(votes).astype(np.int8)
-        even = spins == 0
-        spins[even] = np.where(coins(np.count_nonzero(even)) < 0.5, -1, 1)
-        return spins, float(np.mean(np.abs(votes) != self.length))
+    def votes(self, states: np.ndarray) -> np.ndarray:
+        """The sum of each chain's qubits: (reads, m) int8 of -1 and +1 to (reads, n) int64."""
+        sums: np.ndarray = np.add.reduceat(states, self.start, axis=1, dtype=np.int64)
+        return sums
 
 
 def find_chains(structure: Structure, graph: Any) -> list[tuple[int, ...]] | None:

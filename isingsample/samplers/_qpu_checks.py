@@ -47,8 +47,8 @@ class Ranges:
         pause = float(self.properties.get("default_readout_thermalization", 0.0))
         programming = float(self.properties.get("default_programming_thermalization", 0.0))
         duration = num_reads * (annealing_time + pause) + programming
-        what = f"num_reads={num_reads} anneals of {annealing_time:g} microseconds, {duration:g} in"
-        self._check(f"{what} all,", duration, "problem_run_duration_range")
+        what = f"num_reads={num_reads} of {annealing_time:g} microseconds, {duration:g} in all,"
+        self._check(what, duration, "problem_run_duration_range")
 
     def chain_strength(self, chosen: float | None, torque: float) -> float:
         """The ferromagnetic coupling within chains, in submitted units; always positive.

@@ -193,7 +193,7 @@ class Sampler(ABC):
         for key in {key for solution in solutions for key in solution.per_query}:
             known = next(s.per_query[key] for s in solutions if key in s.per_query)
             values = [
-                s.per_query.get(key, _unknown(known, b.index.shape))
+                s.per_query[key] if key in s.per_query else _idle(known, b.index.shape)
                 for s, b in zip(solutions, blocks, strict=True)
             ]
             info[key] = join(values, blocks, local, 0)
@@ -278,9 +278,11 @@ def _num_reads(sampler: Sampler, solved: list[Solution | None]) -> int | None:
     return getattr(sampler, "num_reads", None)
 
 
-def _unknown(known: Array, shape: tuple[int, ...]) -> Array:
-    """A figure per query like known, where there was nothing to solve: NaN, True for a flag."""
-    return like(np.full(shape, np.nan), known)
+def _idle(known: Array, shape: tuple[int, ...]) -> Array:
+    """A figure per query like known, where there was nothing to solve: a flag is True, a count 0,
+    a measurement NaN."""
+    counts = namespace(known).isdtype(known.dtype, "integral")
+    return like(np.full(shape, 0 if counts else np.nan), known)
 
 
 def _nothing_to_solve(block: Block, reads: int | None) -> Solution:

@@ -195,7 +195,8 @@ def _moments(problem: Scaled, _: object) -> tuple[Array, Array, Array]:
     sides = ((solved.left, problem.halves.left), (solved.right, problem.halves.right))
     up = xp.concat([weights @ (0.5 + 0.5 * states) for weights, states in sides], axis=-1)
     down = xp.concat([weights @ (0.5 - 0.5 * states) for weights, states in sides], axis=-1)
-    return up - down, up, solved.log_partition
+    total = up + down  # 1 but for rounding, which must not push a probability beyond it
+    return (up - down) / total, up / total, solved.log_partition
 
 
 def _correlation(problem: Scaled, _: object) -> tuple[Array]:

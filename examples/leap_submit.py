@@ -1,0 +1,90 @@
+"""Submit a small batch of problems to a D-Wave annealer, and compare with the exact solution.
+
+On a mock, without an account or a network:
+
+    python examples/leap_submit.py --mock
+
+On Leap, with the token from --token, the variable DWAVE_API_TOKEN or a configuration file
+(prefer the last two: a command line stays in the shell's history):
+
+    python examples/leap_submit.py --reads 500 --annealing-time 20
+"""
+
+import argparse
+
+import numpy as np
+
+from isingsample import IsingProblem, IsingSampleError, SampleResult, get_sampler
+
+
+def main(arguments: list[str] | None = None) -> SampleResult:
+    """Submit, wait and print the table; returns what came back."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--mock", action="store_true", help="use a local stand-in for the annealer")
+    parser.add_argument("--token", help="Leap API token")
+    parser.add_argument("--solver", help="name of a solver (default: the one with most qubits)")
+    parser.add_argument("--region", help="such as eu-central-1 (default: na-west-1)")
+    parser.add_argument("--reads", type=int, default=200, help="anneals of each problem")
+    parser.add_argument("--queries", type=int, default=4, help="problems: queries that share J")
+    parser.add_argument("--length", type=int, default=8, help="spins of each problem: keys")
+    parser.add_argument("--annealing-time", type=float, help="of each read, in microseconds")
+    parser.add_argument("--seed", type=int, default=0, help="of the problems")
+    options = parser.parse_args(arguments)
+
+    problem = attention_like(options.queries, options.length, options.seed)
+    common = {"num_reads": options.reads, "annealing_time": options.annealing_time}
+    if options.mock:
+        from isingsample.mock_qpu import mock_dwave
+
+        place = {"child": mock_dwave(seed=options.seed)}
+    else:
+        place = {"token": options.token, "solver": options.solver, "region": options.region}
+    try:
+        exact = get_sampler("exact").sample(problem)
+        with get_sampler("dwave", **common, **place) as sampler:
+            result = sampler.sample(problem, seed=options.seed)
+    except (IsingSampleError, ValueError) as error:  # no token, no network, out of range
+        raise SystemExit(f"{type(error).__name__}: {error}") from None
+    report(result, exact)
+    return result
+
+
+def attention_like(queries: int, length: int, seed: int) -> IsingProblem:
+    """Queries with fields of their own and couplings that they share."""
+    rng = np.random.default_rng(seed)
+    h = rng.normal(0.0, 0.5, size=(queries, length))
+    J = np.triu(rng.normal(0.0, 0.3, size=(length, length)), 1)
+    return IsingProblem(h, J + J.T)
+
+
+def report(result: SampleResult, exact: SampleResult) -> None:
+    """Print the magnetizations next to the exact ones, and what the annealer says."""
+    info, reads = result.info, result.samples.shape[-2]
+    print(f"{info['solver']}: {len(result.magnetization)} problems, {reads} reads each")
+    print(
+        f"scale {info['scale']:.3g}, chain strength {info['chain_strength']:.3g}, "
+        f"longest chain {info['max_chain_length']}"
+    )
+    row = "{:>5}  {:>10}  {:>10}  {:>17}  {:>13}  {}"
+    print(
+        row.format("query", "m[0]", "exact m[0]", "mean |m - exact|", "chain breaks", "problem id")
+    )
+    errors = np.abs(result.magnetization - exact.magnetization)
+    for query, problem_id in enumerate(info["problem_ids"]):
+        numbers = (
+            f"{result.magnetization[query, 0]:+.3f}",
+            f"{exact.magnetization[query, 0]:+.3f}",
+            f"{errors[query].mean():.3f}",
+            f"{info['chain_break_fraction'][query]:.1%}",
+        )
+        print(row.format(query, *numbers, problem_id))
+    # A normal deviate is 0.8 standard deviations away from its mean, on average.
+    noise = 0.8 * np.sqrt((1 - exact.magnetization**2) / reads).mean()
+    print(f"mean |m - exact| {errors.mean():.3f}; {reads} exact reads would have {noise:.3f}")
+    for name, microseconds in info["qpu_timing"].items():
+        print(f"{name}: {microseconds:.0f} us")
+    print(f"wall time: {info['timing']['sampling_ns'] / 1e9:.2f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,245 @@
+"""Batches of problems on a D-Wave quantum annealer."""
+
+import dataclasses
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from isingsample import _validation as check
+from isingsample.blocks import Block, split
+from isingsample.energies import interactions
+from isingsample.interop import import_dimod
+from isingsample.problem import IsingProblem
+from isingsample.result import SampleResult
+from isingsample.samplers._children import refuse_three_body
+from isingsample.samplers._qpu_batch import Outcome, Plan, run
+from isingsample.samplers._qpu_client import Connection, connect, require_ocean
+from isingsample.samplers.base import Minimizer, Sampler, Solution
+from isingsample.streams import Seed, Streams
+
+_CONNECTION_OPTIONS = ("token", "solver", "profile", "region", "endpoint", "config_file")
+
+
+@dataclass(frozen=True)
+class DWave(Minimizer):
+    """Submits every problem of a batch to a D-Wave annealer.
+
+    The problems share one embedding (one for each set of spins that occurs) and one scale: what
+    is submitted is scale * beta * (h, J), with scale 1 unless the solver's ranges require less.
+    Everything is checked before anything is sent; then all problems are in the solver's queue
+    together, and answers come back in batch order. Broken chains are decided by majority vote.
+
+    Results are not `thermal` and std_error is NaN: the annealer has a temperature of its own,
+    which the scale does not correct, and chains bias its law. `minimize` fills the solver's
+    ranges instead. An annealer takes no seed: `seed` only decides the even votes of broken chains.
+
+    `sample` reports in info: scale, chain_strength (submitted units), max_chain_length, solver,
+    embeddings (a dict from labels to qubits for each set of spins), problem_ids (in batch order;
+    None for problems without spins), chain_break_fraction (..., of chains and reads) and
+    qpu_timing (microseconds, summed over the problems; the mean of times per sample).
+
+    The connection is opened at the first use and kept until `close`, or the end of a with block;
+    its client runs 17 threads. Pickling leaves connection and token behind, so that an unpickled
+    sampler takes its token from the environment or a configuration file.
+
+    Attributes:
+        num_reads: anneals of each problem.
+        annealing_time: of each read, in microseconds; None for the solver's default.
+        chain_strength: the coupling within chains, in submitted units and positive; None for 2,
+            or more where the problem's couplings pull harder, within the solver's range.
+        label: names the problems on the Leap dashboard.
+        token: API token; like the options below, from Ocean's environment variables and
+            configuration files if None. Never shown.
+        solver: name of a solver, or a dict of the features it must have.
+        profile: section of the configuration file.
+        region: such as "na-west-1".
+        endpoint: URL of the service.
+        config_file: path of a configuration file.
+        child: a structured dimod sampler to use in place of all these, such as
+            `isingsample.mock_qpu.mock_dwave()`. It stays open on `close`.
+        timeout: seconds to wait for an answer, from its submission on.
+
+    Raises:
+        TypeError: child is not a structured dimod sampler, or an option is of the wrong kind.
+        ValueError: child is given together with options of a connection.
+
+    Besides what every sampler raises, `sample` and `minimize` raise ValueError where a problem
+    cannot be embedded or an option is outside the solver's ranges, CredentialsError without a
+    (valid) token, BackendError for other failures of the service and BackendTimeoutError.
+    """
+
+    num_reads: int = 1000
+    annealing_time: float | None = None
+    chain_strength: float | None = None
+    label: str | None = None
+    token: str | None = field(default=None, repr=False)
+    solver: str | dict[str, Any] | None = None
+    profile: str | None = None
+    region: str | None = None
+    endpoint: str | None = None
+    config_file: str | None = None
+    child: Any = None
+    timeout: float = 600.0
+
+    name: ClassVar[str] = "dwave"
+
+    def __post_init__(self) -> None:
+        check.check_count("num_reads", self.num_reads)
+        for option in ("annealing_time", "chain_strength"):
+            value = getattr(self, option)
+            if value is not None:
+                _check_positive(option, value)
+        _check_positive("timeout", self.timeout)
+        if not isinstance(self.token, str | None):
+            raise TypeError("token must be a string")  # and must not be shown
+        if self.child is None:
+            return
+        dimod = import_dimod("a child of the sampler 'dwave'")
+        if not (isinstance(self.child, dimod.Sampler) and isinstance(self.child, dimod.Structured)):
+            raise TypeError(
+                f"child must be a structured dimod sampler, such as mock_dwave() or a "
+                f"DWaveSampler (composites do not count), not {self.child!r}"
+            )
+        ignored = [option for option in _CONNECTION_OPTIONS if getattr(self, option) is not None]
+        if ignored:
+            raise ValueError(f"child is used in place of a connection: leave out {ignored}")
+
+    @property
+    def thermal(self) -> bool:
+        """False: the annealer's temperature is its own."""
+        return False
+
+    def sample(self, problem: IsingProblem, *, beta: Any = 1.0, seed: Seed = None) -> SampleResult:
+        """See `Sampler.sample`; what else is raised and reported is said in the class."""
+        return _Call(self).sample(problem, beta=beta, seed=seed)
+
+    def close(self) -> None:
+        """Close the connection; the next call opens a new one."""
+        connection = self.__dict__.pop("_connection", None)
+        if connection is not None:
+            connection.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The options, without the token."""
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)} | {"token": None}
+
+    def __copy__(self) -> Self:
+        return dataclasses.replace(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return dataclasses.replace(self)
+
+    @cached_property
+    def _connection(self) -> Connection:
+        """The solver, connected to when this is first asked for."""
+        require_ocean()
+        if self.child is not None:
+            return Connection(self.child, owned=False)
+        options = {option: getattr(self, option) for option in _CONNECTION_OPTIONS}
+        return Connection(connect(options, float(self.timeout)), owned=True)
+
+    def _check(self, problem: IsingProblem) -> None:
+        refuse_three_body(self, problem)
+        self._arguments()
+
+    def _solve(self, block: Block, beta: float, streams: Streams) -> Solution:
+        return self._solve_together([block], beta, streams)[0]
+
+    def _solve_together(self, blocks: list[Block], beta: float, streams: Streams) -> list[Solution]:
+        """The solutions of those blocks that hold problems, at one scale and together."""
+        positions = np.sort(np.concatenate([block.index.ravel() for block in blocks]))
+        blocks = [block for block in blocks if not block.is_empty]
+        plan, outcome = self._run(blocks, beta, 1.0, streams)
+        info = {
+            "scale": plan.scale,
+            "chain_strength": plan.chain_strength,
+            "max_chain_length": max(e.max_chain_length for e in plan.embeddings),
+            "solver": self._connection.ranges.solver,
+            "embeddings": [
+                dict(zip(block.labels, embedding.chains, strict=True))
+                for block, embedding in zip(blocks, plan.embeddings, strict=True)
+            ],
+            "problem_ids": [outcome.problem_ids.get(at) for at in positions.tolist()],
+            "qpu_timing": outcome.total_timing(),
+        }
+        return [
+            Solution.from_samples(
+                reads, thermal=False, per_query={"chain_break_fraction": broken}, info=info
+            )
+            for reads, broken in zip(outcome.reads, outcome.broken, strict=True)
+        ]
+
+    def _lowest(self, block: Block, streams: Streams) -> np.ndarray:
+        plan, outcome = self._run([block], 1.0, math.inf, streams)
+        (exact,), (reads,) = plan.blocks, outcome.reads
+        spins = reads.astype(float)  # (groups, queries, num_reads, n)
+        energy = -(spins @ exact.h[..., None])[..., 0] - interactions(spins, exact.J[:, None])
+        best = energy.argmin(axis=-1)[..., None, None]
+        lowest: np.ndarray = np.take_along_axis(reads, best, axis=2)[:, :, 0]
+        return lowest
+
+    def _run(
+        self, blocks: list[Block], beta: float, max_scale: float, streams: Streams
+    ) -> tuple[Plan, Outcome]:
+        strength = None if self.chain_strength is None else float(self.chain_strength)
+        plan = Plan.of(self._connection, blocks, beta, strength, max_scale)
+        return plan, run(self._connection, plan, self._arguments(), float(self.timeout), streams)
+
+    def _arguments(self) -> dict[str, Any]:
+        """What to call the child with, in plain Python numbers: they are sent as JSON."""
+        ranges, known = self._connection.ranges, self._connection.child.parameters
+        anneal = None if self.annealing_time is None else float(self.annealing_time)
+        ranges.check_call(int(self.num_reads), anneal)
+        options = {"num_reads": int(self.num_reads), "annealing_time": anneal, "label": self.label}
+        chosen = {name: value for name, value in options.items() if value is not None}
+        for name in chosen:
+            if name not in known:
+                raise ValueError(f"the solver {ranges.solver} has no parameter {name!r}")
+        # auto_scale would give every problem a temperature of its own.
+        fixed = {"answer_mode": "raw", "auto_scale": False}
+        return chosen | {name: value for name, value in fixed.items() if name in known}
+
+
+class _Call(Sampler):
+    """One call of a DWave.
+
+    The base class hands over the blocks of a problem one at a time, but they share a scale and
+    the solver's queue: the first of them has all of them solved.
+    """
+
+    name: ClassVar[str] = DWave.name
+
+    def __init__(self, sampler: DWave) -> None:
+        self.sampler = sampler
+        self.blocks: list[Block] = []
+        self.solutions: Iterator[Solution] | None = None
+
+    @property
+    def thermal(self) -> bool:
+        return self.sampler.thermal
+
+    @property
+    def num_reads(self) -> int:
+        return self.sampler.num_reads
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return self.sampler.options
+
+    def _check(self, problem: IsingProblem) -> None:
+        self.sampler._check(problem)
+        self.blocks = split(problem.to_numpy())
+
+    def _solve(self, block: Block, beta: float, streams: Streams) -> Solution:
+        if self.solutions is None:
+            self.solutions = iter(self.sampler._solve_together(self.blocks, beta, streams))
+        return next(self.solutions)
+
+
+def _check_positive(option: str, value: Any) -> None:
+    if check.check_number(option, value) <= 0:
+        raise ValueError(f"{option} must be positive, not {value:g}")

@@ -1,0 +1,269 @@
+"""Exact against enumeration: shapes, masks, dtypes, scales, both libraries; and its limits."""
+
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from fixtures import ASYM3, KNOWN, PAIR, Known, three_body
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import LIBRARIES, in_library, problems, rounding, symmetric
+
+from isingsample import Exact, IsingProblem, TooLargeError
+from isingsample._arrays import is_torch, to_numpy
+from isingsample.energies import spin_table
+from isingsample.samplers import _halves, exact
+from isingsample.testing import enumerate_moments
+
+
+def assert_exact(problem: IsingProblem, beta: float = 1.0, slack: float = 1.0) -> None:
+    """Every moment of Exact within rounding of the enumerated one, in the problem's own kind."""
+    found, truth = Exact().sample(problem, beta=beta), enumerate_moments(problem, beta)
+    tolerance = slack * rounding(problem, beta)
+    for name in ("magnetization", "probability", "correlation", "log_partition"):
+        ours, expected = getattr(found, name), getattr(truth, name)
+        assert ours.dtype == problem.h.dtype
+        assert is_torch(ours) == is_torch(problem.h)
+        assert tuple(ours.shape) == expected.shape
+        size = np.abs(expected).max(initial=1.0) if name == "log_partition" else 1.0
+        np.testing.assert_allclose(to_numpy(ours), expected, rtol=0, atol=tolerance * size)
+    assert found.thermal
+    assert not to_numpy(found.std_error).any()
+
+
+@given(problems(), st.sampled_from((0.0, 0.3, 1.0, 2.5)))
+def test_moments_are_those_of_enumeration(problem: IsingProblem, beta: float) -> None:
+    assert_exact(problem, beta)
+
+
+@given(problems(scales=(30.0, 1000.0)))
+def test_moments_of_strongly_coupled_problems(problem: IsingProblem) -> None:
+    assert_exact(problem)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("known", KNOWN.values(), ids=KNOWN)
+def test_published_moments(known: Known, library: str) -> None:
+    result = Exact().sample(IsingProblem(**in_library(library, {"h": known.h, "J": known.J})))
+    np.testing.assert_allclose(result.magnetization, known.magnetization, atol=1e-12)
+    np.testing.assert_allclose(result.probability, (known.magnetization + 1) / 2, atol=1e-12)
+    np.testing.assert_allclose(result.correlation, known.correlation, atol=1e-12)
+    np.testing.assert_allclose(result.log_partition, known.log_partition, atol=1e-11)
+
+
+@pytest.mark.parametrize("num_spins", [7, 9, 10])
+def test_odd_and_even_halves_with_triples(rng: np.random.Generator, num_spins: int) -> None:
+    J, K = (0.4 * symmetric(rng, (), num_spins, rank) for rank in (2, 3))
+    assert_exact(IsingProblem(rng.normal(size=(2, num_spins)), J, K))
+
+
+@given(problems(max_spins=5, batches=((), (9,), (3, 4))))
+def test_small_chunks_change_nothing(problem: IsingProblem) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_halves, "_CHUNK_ENTRIES", 2**4)
+        assert_exact(problem)
+
+
+def test_caller_arrays_are_not_changed() -> None:
+    h, J, K = ASYM3.h.copy(), ASYM3.J.copy(), three_body(3, {(0, 1, 2): 0.3})
+    present = np.array([True, True, False])
+    before = [array.copy() for array in (h, J, K, present)]
+    problem = IsingProblem(h, J, K, present)
+    Exact(num_reads=5).sample(problem, beta=0.5)
+    Exact().minimize(problem)
+    for array, copy in zip((h, J, K, present), before, strict=True):
+        np.testing.assert_array_equal(array, copy)
+
+
+def test_a_mask_leaves_the_problem_of_the_other_spins() -> None:
+    present = np.array([True, False, True])
+    masked = Exact().sample(ASYM3.problem(present=present))
+    alone = Exact().sample(IsingProblem(ASYM3.h[present], ASYM3.J[np.ix_(present, present)]))
+    np.testing.assert_allclose(masked.magnetization[present], alone.magnetization, rtol=1e-14)
+    np.testing.assert_allclose(masked.log_partition, alone.log_partition, rtol=1e-14)
+    assert masked.magnetization[1] == masked.probability[1] == 0
+    assert not masked.correlation[1].any()
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("shape", [(0,), (1,), (0, 3), (2, 0), (2, 0, 3), (0, 0)])
+def test_nothing_and_next_to_nothing(shape: tuple[int, ...], library: str) -> None:
+    problem = IsingProblem(**in_library(library, {"h": np.zeros(shape)}))
+    result = Exact(num_reads=4).sample(problem)
+    *batch, n = shape
+    assert tuple(result.magnetization.shape) == tuple(result.std_error.shape) == shape
+    assert tuple(result.correlation.shape) == (*shape, n)
+    assert tuple(result.samples.shape) == (*batch, 4, n)
+    assert tuple(result.energy.shape) == (*batch, 4)
+    np.testing.assert_allclose(result.log_partition, np.full(batch, n * np.log(2)))
+    assert tuple(Exact().minimize(problem)[0].shape) == shape
+    assert tuple(Exact().distribution(problem).shape) == (*batch, 2**n)
+
+
+def test_isolated_spins_and_spins_that_occur_in_couplings_only() -> None:
+    J = np.zeros((4, 4))
+    J[0, 3] = J[3, 0] = 0.7
+    result = Exact().sample(IsingProblem([0, 0.5, 0, 0], J))
+    np.testing.assert_allclose(result.magnetization, [0, np.tanh(0.5), 0, 0], atol=1e-15)
+    np.testing.assert_allclose(result.correlation[0, 3], np.tanh(0.7), rtol=1e-14)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_huge_coupling_alone(dtype: str, library: str) -> None:
+    fields = {"h": np.zeros(2, dtype), "J": np.array([[0, 1000], [1000, 0]], dtype)}
+    result = Exact().sample(IsingProblem(**in_library(library, fields)))
+    np.testing.assert_array_equal(result.magnetization, [0, 0])
+    np.testing.assert_allclose(result.correlation, np.ones((2, 2)), rtol=1e-6)
+    np.testing.assert_allclose(result.log_partition, 1000 + np.log(2), rtol=1e-7)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_tiny_coefficients_are_no_coefficients(dtype: str) -> None:
+    tiny = np.full(3, 1e-40, dtype)
+    result = Exact().sample(IsingProblem(tiny, (1 - np.eye(3, dtype=dtype)) * tiny))
+    np.testing.assert_allclose(result.magnetization, np.zeros(3), atol=1e-39)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("mask", [-1e4, -1e9, -1e30, -3e38])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_huge_field_pins_its_spin_and_leaves_the_others(
+    rng: np.random.Generator, dtype: str, mask: float, library: str
+) -> None:
+    h = np.array([0.5, mask, -0.3, 0.2, mask, 0.7], dtype)
+    J = np.asarray(0.3 * symmetric(rng, (), 6, 2), dtype)
+    result = Exact().sample(IsingProblem(**in_library(library, {"h": h, "J": J})))
+    kept, pinned = [0, 2, 3, 5], [1, 4]
+    field = h[kept].astype(float) - J[np.ix_(kept, pinned)].astype(float).sum(axis=1)
+    truth = enumerate_moments(IsingProblem(field, J[np.ix_(kept, kept)].astype(float)))
+    np.testing.assert_array_equal(result.magnetization[pinned], [-1, -1])
+    tolerance = 1e-6 if dtype == "float32" else 1e-14
+    np.testing.assert_allclose(result.magnetization[kept], truth.magnetization, atol=tolerance)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("num_spins", [2, 5])
+def test_fields_against_strong_couplings_in_float32(num_spins: int, library: str) -> None:
+    # The fields favour the state that the couplings forbid most: all leading terms underflow.
+    h = np.where(np.arange(num_spins) % 2, -60.0, 60.0)
+    J = 45.0 * (1 - np.eye(num_spins))
+    fields = {"h": h.astype("float32"), "J": J.astype("float32")}
+    assert_exact(IsingProblem(**in_library(library, fields)))
+
+
+def test_probability_is_right_where_one_plus_magnetization_is_not() -> None:
+    h = np.array([-9.0, -20.0, -40.0], "float32")
+    found = Exact().sample(IsingProblem(h)).probability
+    np.testing.assert_allclose(found, 1 / (1 + np.exp(-2 * h.astype(float))), rtol=1e-5)
+
+
+def test_overflow_is_refused_not_returned() -> None:
+    with pytest.raises(ValueError, match="beta times the fields or couplings leaves the range"):
+        Exact().sample(IsingProblem(np.array([3e38, 1.0], "float32")), beta=10)
+    huge = (1 - np.eye(4, dtype="float32")) * np.float32(3e38)
+    with pytest.raises(ValueError, match="leaves the range of float32; scale the problem down"):
+        Exact().sample(IsingProblem(np.zeros(4, "float32"), huge))
+
+
+@pytest.mark.parametrize("num_spins", [25, 40, 64, 1500])
+def test_too_many_spins_are_refused_at_once(num_spins: int) -> None:
+    problem = IsingProblem(np.zeros(num_spins))
+    started = time.perf_counter()
+    message = rf"exact solution of {num_spins} spins needs .* of memory; the limit is max_spins=24"
+    with pytest.raises(TooLargeError, match=message + " and .* are available"):
+        Exact().sample(problem)
+    assert time.perf_counter() - started < 1
+    with pytest.raises(TooLargeError, match=f"the distribution of {num_spins} spins"):
+        Exact().distribution(problem)
+
+
+def test_memory_is_looked_at_before_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exact, "available_memory", lambda: 2.0**24)
+    message = (
+        r"20 spins needs 2\*\*20 states and about 32 MiB of memory; .* and 16 MiB are available"
+    )
+    with pytest.raises(TooLargeError, match=message):
+        Exact().sample(IsingProblem(np.zeros(20)))
+    Exact().sample(IsingProblem(np.zeros(20, "float32")))  # just fits
+
+
+def test_spins_that_are_absent_cost_nothing() -> None:
+    present = np.arange(100) < 3
+    h, J = np.zeros(100), np.zeros((100, 100))
+    h[:3], J[:3, :3] = ASYM3.h, ASYM3.J
+    result = Exact().sample(IsingProblem(h, J, present=present))
+    np.testing.assert_allclose(result.magnetization[:3], ASYM3.magnetization, atol=1e-12)
+
+
+def test_twenty_spins() -> None:
+    # A ring has a closed form: Z = (2 cosh J)^n + (2 sinh J)^n.
+    n, J = 20, 0.4
+    ring = J * (np.roll(np.eye(n), 1, axis=0) + np.roll(np.eye(n), -1, axis=0))
+    result = Exact().sample(IsingProblem(np.zeros(n), ring))
+    t = np.tanh(J)
+    neighbours = (t + t ** (n - 1)) / (1 + t**n)
+    np.testing.assert_allclose(result.log_partition, n * np.log(2 * np.cosh(J)) + np.log1p(t**n))
+    np.testing.assert_allclose(np.diagonal(result.correlation, 1), neighbours)
+    np.testing.assert_allclose(result.magnetization, np.zeros(n), atol=1e-12)
+
+
+@given(problems(max_spins=5, masks=False), st.sampled_from((0.0, 0.7, 2.0)))
+def test_distribution_is_boltzmann(problem: IsingProblem, beta: float) -> None:
+    states = spin_table(problem.num_spins)
+    rank = len(problem.batch_shape)
+    energy = to_numpy(problem.energy(states.reshape(*[1] * rank, *states.shape)))
+    logs = -beta * energy.astype(float)
+    expected = np.exp(logs - logs.max(axis=-1, keepdims=True))
+    expected /= expected.sum(axis=-1, keepdims=True)
+    found = to_numpy(Exact().distribution(problem, beta=beta))
+    np.testing.assert_allclose(found, expected, atol=rounding(problem, beta))
+
+
+def test_distribution_refuses_absent_spins() -> None:
+    with pytest.raises(ValueError, match="distribution of problems with absent spins"):
+        Exact().distribution(ASYM3.problem(present=[True, True, False]))
+
+
+@given(problems(max_spins=5))
+def test_minimize_finds_the_lowest_energy(problem: IsingProblem) -> None:
+    state, energy = Exact().minimize(problem)
+    assert str(state.dtype).removeprefix("torch.") == "int8"
+    present = np.ones(problem.num_spins, bool) if problem.present is None else problem.present
+    np.testing.assert_array_equal(
+        np.abs(to_numpy(state)), np.broadcast_to(present, tuple(state.shape))
+    )
+    # ln Z at a large beta is -beta times the lowest energy, up to ln 2**n.
+    beta = 1000.0
+    bound = -enumerate_moments(problem, beta).log_partition / beta
+    slack = rounding(problem) + problem.num_spins * np.log(2) / beta
+    np.testing.assert_allclose(to_numpy(energy), bound, rtol=1e-6, atol=slack)
+
+
+@pytest.mark.parametrize("scale", [0.001, 1000.0])
+def test_minimize_follows_the_fields_at_any_scale(rng: np.random.Generator, scale: float) -> None:
+    signs = rng.choice([-1, 1], size=(3, 16))
+    state, energy = Exact().minimize(IsingProblem(scale * signs))
+    np.testing.assert_array_equal(state, signs)
+    np.testing.assert_allclose(energy, np.full(3, -16 * scale))
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"num_reads": 0}, ValueError, "num_reads must be at least 1, not 0"),
+        ({"num_reads": 2.0}, TypeError, "num_reads must be an integer, not 2.0"),
+        ({"num_reads": True}, TypeError, "num_reads must be an integer, not True"),
+        ({"max_spins": 0}, ValueError, "max_spins must be at least 1"),
+        ({"num_raeds": 3}, TypeError, r"no option 'num_raeds' \(did you mean 'num_reads'\?\)"),
+    ],
+)
+def test_wrong_options(options: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        Exact(**options)
+
+
+def test_pair_of_the_other_sign_is_another_problem() -> None:
+    mirrored = Exact().sample(IsingProblem(PAIR.h, -PAIR.J)).magnetization
+    np.testing.assert_allclose(mirrored, (0.396811, -0.360894), atol=1e-6)

@@ -1,0 +1,186 @@
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from isingsample import Exact, IsingProblem, Sampler, Solution
+from isingsample.fit import fit_couplings
+from isingsample.testing import enumerate_moments
+
+
+@dataclass(frozen=True)
+class Drawn(Sampler):
+    """Moments from exact samples alone."""
+
+    num_reads: int = 1000
+
+    name: ClassVar[str] = "drawn"
+
+    def _solve(self, block, beta, streams):
+        solved = Exact(num_reads=self.num_reads)._solve(block.to_numpy(), beta, streams)
+        return Solution.from_samples(solved.samples, thermal=True)
+
+
+def planted(rng, num_spins=8, h=0.3, J=0.3):
+    upper = np.triu(rng.normal(0, J, (num_spins, num_spins)), 1)
+    return IsingProblem(rng.normal(0, h, num_spins), upper + upper.T)
+
+
+def patterns(problem, number, seed=1, beta=1.0):
+    return Exact(num_reads=number).sample(problem, beta=beta, seed=seed).samples
+
+
+def standard_errors(problem, number):
+    """Of h (n,) and of the pairs (n(n-1)/2,) of the best fit to `number` patterns of problem.
+
+    The inverse of the Fisher information, the covariance of the statistics s_j and s_j s_k.
+    """
+    n = problem.num_spins
+    states = 2.0 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1) - 1
+    logs = -problem.energy(states)
+    weights = np.exp(logs - logs.max())
+    weights /= weights.sum()
+    j, k = np.triu_indices(n, 1)
+    statistics = np.concatenate([states, states[:, j] * states[:, k]], axis=1)
+    centred = statistics - weights @ statistics
+    information = centred.T @ (weights[:, None] * centred)
+    errors = np.sqrt(np.diag(np.linalg.inv(information)) / number)
+    return errors[:n], errors[n:]
+
+
+@pytest.mark.parametrize("sampler", [Exact(), Drawn(num_reads=4000), "exact"])
+def test_planted_couplings_are_recovered(rng, sampler):
+    model = planted(rng)
+    number = 20000
+    fit = fit_couplings(patterns(model, number), sampler, num_steps=400, seed=2)
+    assert fit.converged != isinstance(sampler, Drawn)
+    h_error, J_error = standard_errors(model, number)
+    # A sampler's own noise moves the fit about: a stationary variance of about half a step over
+    # the reads, and steps are at most 1 here.
+    noise = np.sqrt(0.5 / sampler.num_reads) if isinstance(sampler, Drawn) else 0.0
+    pairs = np.triu_indices(8, 1)
+    assert (np.abs(fit.problem.h - model.h) <= 5 * (h_error + noise)).all()
+    assert (np.abs(fit.problem.J - model.J)[pairs] <= 5 * (J_error + noise)).all()
+    assert np.abs(model.J[pairs]).max() > 10 * (J_error.max() + noise)
+
+
+def test_moments_match_at_the_end(rng):
+    data = patterns(planted(rng), 200)
+    fit = fit_couplings(data, Exact(), tolerance=1e-5, num_steps=20000)
+    moments = enumerate_moments(fit.problem)
+    spins = data.astype(float)
+    np.testing.assert_allclose(moments.magnetization, spins.mean(0), atol=1.1e-5)
+    np.testing.assert_allclose(moments.correlation, spins.T @ spins / 200, atol=1.1e-5)
+    assert fit.converged
+    assert fit.moment_error[-1] <= 1e-5 < fit.moment_error[-2]
+
+
+def test_two_spins_in_closed_form():
+    # <s0 s1> = tanh(J) without fields.
+    data = [[1, 1], [-1, -1], [1, 1], [1, -1]]
+    fit = fit_couplings(data, Exact(), fit_fields=False, tolerance=1e-9)
+    assert fit.problem.J[0, 1] == pytest.approx(np.arctanh(0.5), abs=1e-8)
+    assert (fit.problem.h == 0).all()
+    assert fit.problem.J[0, 1] == fit.problem.J[1, 0]
+    # One spin: tanh(h) = <s>.
+    fit = fit_couplings([[1], [1], [1], [-1]], Exact(), tolerance=1e-9)
+    assert fit.problem.h[0] == pytest.approx(np.arctanh(0.5), abs=1e-8)
+
+
+def test_beta_is_the_temperature_of_the_data(rng):
+    data = patterns(planted(rng), 500)
+    one = fit_couplings(data, Exact())
+    half = fit_couplings(data, Exact(), beta=0.5)
+    np.testing.assert_allclose(half.problem.h, 2 * one.problem.h)
+    np.testing.assert_allclose(half.problem.J, 2 * one.problem.J)
+    np.testing.assert_allclose(half.moment_error, one.moment_error, atol=1e-12)
+
+
+def test_strong_couplings_do_not_diverge():
+    ones = np.ones((10, 10)) - np.eye(10)
+    data = patterns(IsingProblem(np.zeros(10), 0.2 * ones), 2000)
+    fit = fit_couplings(data, Exact(), fit_fields=False, num_steps=200)
+    assert (np.diff(fit.moment_error) <= 1e-12).all()
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    data=st.integers(1, 5).flatmap(
+        lambda n: st.lists(
+            st.lists(st.sampled_from([-1, 1]), min_size=n, max_size=n), min_size=1, max_size=6
+        )
+    ),
+    fit_fields=st.booleans(),
+)
+def test_any_data_gives_a_finite_model(data, fit_fields):
+    fit = fit_couplings(data, Exact(), num_steps=50, tolerance=0.01, fit_fields=fit_fields)
+    assert np.isfinite(fit.problem.J).all()
+    assert np.isfinite(fit.problem.h).all()
+    assert 1 <= len(fit.moment_error) <= 50
+    assert fit.moment_error[-1] <= fit.moment_error[0]
+
+
+def test_one_seed_one_fit(rng):
+    data = patterns(planted(rng), 100)
+
+    def fields(seed):
+        return fit_couplings(data, Drawn(num_reads=20), num_steps=5, seed=seed).problem.h
+
+    assert np.array_equal(fields(3), fields(3))
+    assert np.array_equal(fields(-(2**80)), fields(-(2**80)))
+    assert not np.array_equal(fields(3), fields(4))
+    assert not np.array_equal(fields(None), fields(None))
+    assert np.array_equal(fields(np.random.default_rng(1)), fields(np.random.default_rng(1)))
+
+
+def test_steps_draw_different_samples():
+    data = np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]])  # all moments 0: nothing to learn
+    fit = fit_couplings(
+        data, Drawn(num_reads=100), num_steps=8, learning_rate=0.0, tolerance=0, seed=0
+    )
+    assert len(set(fit.moment_error)) > 1
+
+
+def test_data_of_any_kind_is_taken_and_left_alone(rng):
+    data = patterns(planted(rng), 50)
+    before = data.copy()
+    expected = fit_couplings(data, Exact(), num_steps=50).problem.J
+    assert np.array_equal(data, before)
+    for other in (data.tolist(), data.astype(np.float32), np.asfortranarray(data), data[::-1]):
+        np.testing.assert_allclose(
+            fit_couplings(other, Exact(), num_steps=50).problem.J, expected, atol=1e-12
+        )
+    torch = pytest.importorskip("torch")
+    fit = fit_couplings(torch.from_numpy(data), Exact(), num_steps=50)
+    np.testing.assert_allclose(fit.problem.J, expected)
+
+
+GOOD = [[1, -1], [1, 1]]
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "error", "message"),
+    [
+        ([[1, 0], [1, 1]], {}, ValueError, r"data\[0, 1\] is 0.*2 \* x - 1"),
+        ([[1, 2], [1, 1]], {}, ValueError, r"data\[0, 1\] is 2"),
+        ([[1, np.nan]], {}, ValueError, "data"),
+        ([1, -1], {}, ValueError, r"data must have shape \(patterns, n\)"),
+        (np.zeros((0, 3)), {}, ValueError, r"data must have shape \(patterns, n\)"),
+        (np.zeros((3, 0)), {}, ValueError, r"data must have shape \(patterns, n\)"),
+        (None, {}, TypeError, "data is None"),
+        (["up"], {}, TypeError, "data must hold real numbers"),
+        (GOOD, {"sampler": "exakt"}, ValueError, "did you mean 'exact'"),
+        (GOOD, {"sampler": Exact}, TypeError, "sampler must be a Sampler"),
+        (GOOD, {"num_steps": 0}, ValueError, "num_steps must be at least 1"),
+        (GOOD, {"learning_rate": -1}, ValueError, "learning_rate must be at least 0"),
+        (GOOD, {"tolerance": "small"}, TypeError, "tolerance must be a number"),
+        (GOOD, {"beta": 0}, ValueError, "beta must be above 0"),
+        (GOOD, {"seed": 1.5}, TypeError, "seed must be"),
+    ],
+)
+def test_what_is_refused(data, options, error, message):
+    with pytest.raises(error, match=message):
+        fit_couplings(data, **({"sampler": Exact()} | options))

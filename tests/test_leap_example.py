@@ -1,0 +1,48 @@
+"""The example that submits to Leap, on its mock."""
+
+import os
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLE = Path(__file__).parents[1] / "examples" / "leap_submit.py"
+
+
+def test_on_the_mock(capsys: pytest.CaptureFixture[str]) -> None:
+    main = runpy.run_path(str(EXAMPLE))["main"]
+    arguments = "--mock --reads 100 --queries 3 --length 5 --annealing-time 20 --seed 2"
+    result = main(arguments.split())
+    assert result.samples.shape == (3, 100, 5)
+    assert result.info["options"]["annealing_time"] == 20.0
+    printed = capsys.readouterr().out
+    for problem_id in result.info["problem_ids"]:
+        assert problem_id in printed
+    for word in ("exact", "chain breaks", "qpu_access_time", "scale 1"):
+        assert word in printed
+
+
+def test_options_out_of_range_end_in_one_line() -> None:
+    main = runpy.run_path(str(EXAMPLE))["main"]
+    with pytest.raises(SystemExit, match="annealing_time_range"):
+        main(["--mock", "--annealing-time", "1e6"])
+    with pytest.raises(SystemExit, match="TooLargeError"):
+        main(["--mock", "--length", "40"])
+
+
+def test_without_a_token_it_says_what_to_do(tmp_path: Path) -> None:
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("DWAVE_", "XDG_"))}
+    environment = kept | {"HOME": str(tmp_path), "XDG_CONFIG_DIRS": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLE)],
+        env=environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert "DWAVE_API_TOKEN" in done.stderr
+    assert "Traceback" not in done.stderr

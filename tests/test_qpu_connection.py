@@ -1,0 +1,262 @@
+"""The connection to D-Wave: tokens, failures, closing. Nothing here reaches a network."""
+
+import copy
+import os
+import pickle
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import dimod
+import dimod.testing
+import numpy as np
+import pytest
+from dwave.cloud.exceptions import PollingTimeout, SolverAuthenticationError, SolverError
+from dwave.cloud.testing import isolated_environ
+from fixtures import ASYM3, PAIR
+from qpu_standins import Failing, Recorder, Silent
+
+from isingsample import IsingProblem, MissingExtraError, get_sampler, list_samplers
+from isingsample.errors import (
+    BackendError,
+    BackendTimeoutError,
+    CredentialsError,
+    IsingSampleError,
+)
+from isingsample.samplers import qpu
+from isingsample.samplers.qpu import DWave
+
+TOKEN = "DEV-0123456789abcdef"
+
+
+# Failures of the service
+
+
+def test_a_silent_solver_times_out_and_the_ids_are_kept() -> None:
+    silent = Silent()
+    started = time.monotonic()
+    with pytest.raises(BackendTimeoutError, match=r"problem 0 .*problem-1") as caught:
+        DWave(child=silent, timeout=0.3).sample(IsingProblem(np.zeros((3, 2))))
+    assert 0.3 <= time.monotonic() - started < 3
+    assert caught.value.problem_ids == ("problem-1", "problem-2", "problem-3")
+    assert isinstance(caught.value, TimeoutError)
+
+
+@pytest.mark.parametrize(
+    ("failure", "error", "message"),
+    [
+        (SolverError("chip on fire"), BackendError, "problem 0 of the batch .*chip on fire"),
+        (SolverAuthenticationError(), CredentialsError, "refused the API token"),
+        (PollingTimeout(), BackendTimeoutError, "not answered in time"),
+        (ZeroDivisionError("a bug"), ZeroDivisionError, "a bug"),
+    ],
+)
+def test_failures_are_translated(failure: Exception, error: type, message: str) -> None:
+    with pytest.raises(error, match=message):
+        DWave(child=Failing(failure)).sample(PAIR.problem())
+
+
+def test_too_few_reads_are_an_error() -> None:
+    class Forgetful(Recorder):
+        def sample(self, bqm: dimod.BQM, num_reads: int, **arguments: Any) -> dimod.SampleSet:
+            return super().sample(bqm, num_reads=num_reads - 1, **arguments)
+
+    with pytest.raises(BackendError, match="9 reads where num_reads=10"):
+        DWave(child=Forgetful(), num_reads=10).sample(PAIR.problem())
+
+
+# The connection
+
+
+@pytest.fixture
+def nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+    """No configuration of D-Wave's anywhere, and no cache."""
+    places = ("HOME", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS", "XDG_DATA_HOME", "XDG_CACHE_HOME")
+    isolated = dict.fromkeys(places, str(tmp_path)) | {"DWAVE_CACHE_ENABLED": "false"}
+    monkeypatch.chdir(tmp_path)
+    with isolated_environ(remove_dwave=True):
+        for name, value in isolated.items():
+            monkeypatch.setenv(name, value)
+        yield tmp_path
+        monkeypatch.undo()
+
+
+@pytest.fixture
+def refused() -> str:
+    """The URL of a port where nobody listens."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{free.getsockname()[1]}/sapi/"
+
+
+@pytest.mark.usefixtures("nowhere")
+def test_without_a_token_one_error_says_how_to_configure() -> None:
+    sampler = get_sampler("dwave")
+    assert list_samplers()["dwave"].available
+    for call in (sampler.sample, sampler.minimize):
+        started = time.monotonic()
+        with pytest.raises(CredentialsError) as caught:
+            call(IsingProblem(np.zeros((100_000, 2))))
+        assert time.monotonic() - started < 1
+        for way in ("token=", "DWAVE_API_TOKEN", "dwave config create", "mock_dwave"):
+            assert way in str(caught.value)
+        assert isinstance(caught.value, BackendError | IsingSampleError)
+
+
+@pytest.mark.usefixtures("nowhere")
+def test_an_empty_token_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DWAVE_API_TOKEN", "")
+    with pytest.raises(CredentialsError, match="no D-Wave API token"):
+        DWave(token="").sample(PAIR.problem())
+
+
+def test_configuration_files_that_cannot_be_used(nowhere: Path) -> None:
+    broken = nowhere / "broken.conf"
+    broken.write_text(f"token = {TOKEN}\n[defaults\n")
+    good = nowhere / "good.conf"
+    good.write_text(f"[defaults]\ntoken = {TOKEN}\n")
+    for options, message in (
+        ({"config_file": str(broken)}, "broken.conf cannot be read or parsed"),
+        ({"config_file": str(nowhere / "missing.conf")}, "missing.conf cannot be read"),
+        ({"config_file": str(good), "profile": "mine"}, "profile 'mine'"),
+        ({"config_file": str(good), "endpoint": "ftp://127.0.0.1/"}, "cannot reach"),
+    ):
+        with pytest.raises(BackendError, match=message) as caught:
+            DWave(**options).sample(PAIR.problem())
+        assert_secret(caught.value)
+
+
+@pytest.mark.usefixtures("nowhere")
+@pytest.mark.parametrize("place", ["keyword", "environment", "file"])
+def test_a_token_is_taken_from_each_place_and_never_shown(
+    place: str,
+    refused: str,
+    nowhere: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """An unreachable service fails fast; neither error, log, repr nor pickle has the token."""
+    options = {"endpoint": refused}
+    if place == "keyword":
+        options["token"] = TOKEN
+    elif place == "environment":
+        monkeypatch.setenv("DWAVE_API_TOKEN", TOKEN)
+    else:
+        (nowhere / "dwave.conf").write_text(f"[defaults]\ntoken = {TOKEN}\n")
+    caplog.set_level(1)
+    caplog.set_level(1, logger="dwave.cloud")
+    threads = threading.active_count()
+    sampler = DWave(**options)
+    started = time.monotonic()
+    with pytest.raises(BackendError, match=f"cannot reach D-Wave's service at {refused}") as caught:
+        sampler.sample(PAIR.problem())
+    assert time.monotonic() - started < 5
+    assert_secret(caught.value)
+    assert "X-Auth-Token': '***'" in caplog.text
+    for text in (caplog.text, repr(sampler), str(sampler.options)):
+        assert TOKEN not in text
+    assert TOKEN.encode() not in pickle.dumps(sampler)
+    assert threading.active_count() <= threads  # the failed client's are gone
+
+
+def assert_secret(error: BaseException) -> None:
+    for link in (error, error.__cause__, error.__context__):
+        assert TOKEN not in f"{link} {link!r}"
+    assert error.__suppress_context__ or error.__context__ is None
+
+
+def test_the_token_stays_out_of_type_errors() -> None:
+    for options in ({"token": TOKEN.encode()}, {"token": [TOKEN]}, {"tokn": TOKEN}):
+        with pytest.raises(TypeError) as caught:
+            DWave(**options)
+        assert TOKEN not in str(caught.value)
+    with pytest.raises(ValueError, match="leave out") as refusal:
+        DWave(child=Recorder(), token=TOKEN)
+    assert TOKEN not in str(refusal.value)
+
+
+def test_copies_keep_the_token_and_pickles_do_not() -> None:
+    sampler = DWave(token=TOKEN, num_reads=7)
+    for copied in (copy.copy(sampler), copy.deepcopy(sampler)):
+        assert copied == sampler
+        assert copied.token == TOKEN
+    restored = pickle.loads(pickle.dumps(sampler))
+    assert restored == DWave(num_reads=7)
+    assert "token" not in sampler.options
+
+
+class Closable(Recorder):
+    """What `connect` gives: a sampler that must be closed."""
+
+    closed = 0
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+def test_a_connection_is_opened_late_once_and_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[Closable] = []
+
+    def connect(options: dict[str, Any], timeout: float) -> Closable:
+        assert options["token"] == TOKEN
+        assert timeout == 9.0
+        opened.append(Closable())
+        return opened[-1]
+
+    monkeypatch.setattr(qpu, "connect", connect)
+    with DWave(token=TOKEN, num_reads=2, timeout=9) as sampler:
+        assert not opened
+        before = hash(sampler)
+        sampler.sample(PAIR.problem())
+        sampler.sample(ASYM3.problem())
+        assert len(opened) == 1
+        assert hash(sampler) == before
+        assert sampler == DWave(token=TOKEN, num_reads=2, timeout=9)
+        assert pickle.loads(pickle.dumps(sampler)).token is None
+    assert opened[0].closed == 1
+    sampler.close()
+    sampler.sample(PAIR.problem())
+    assert len(opened) == 2
+    sampler.close()
+    assert [child.closed for child in opened] == [1, 1]
+
+
+def test_a_lost_connection_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    child = Closable()
+    monkeypatch.setattr(qpu, "connect", lambda options, timeout: child)
+    DWave(num_reads=1).sample(PAIR.problem())
+    assert child.closed == 1
+
+
+def test_a_given_child_stays_open() -> None:
+    child = Closable()
+    with DWave(child=child, num_reads=1) as sampler:
+        sampler.sample(PAIR.problem())
+    assert child.closed == 0
+
+
+def test_missing_ocean_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "minorminer", None)
+    with pytest.raises(MissingExtraError, match=r"isingsample\[dwave\]"):
+        DWave(token=TOKEN).sample(PAIR.problem())
+
+
+@pytest.mark.usefixtures("nowhere")
+def test_ocean_is_imported_only_in_use() -> None:
+    code = """
+import sys
+import isingsample
+from isingsample.samplers.qpu import DWave
+import isingsample.mock_qpu
+sampler = isingsample.get_sampler("dwave", num_reads=5)
+assert "dwave" in isingsample.list_samplers() and isingsample.list_samplers()["dwave"].available
+repr(sampler), sampler.options, hash(sampler)
+heavy = {"dimod", "dwave.system", "dwave.cloud", "dwave.embedding", "minorminer", "networkx"}
+assert not heavy & set(sys.modules), heavy & set(sys.modules)
+"""
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, env=dict(os.environ))

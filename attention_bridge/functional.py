@@ -69,7 +69,9 @@ def boltzmann_attention(
         three_body: K, (keys, keys, keys) with leading axes as for coupling; used as the mean over
             the orders of each triple.
         attn_mask: broadcast against (..., queries, keys): bool, True = attend; or float, added
-            to h, where -inf removes the key.
+            to h, where -inf removes the key, and so does the lowest number of the mask's dtype,
+            which some libraries write instead. Any other number is a field: -1e9 pins the spin
+            at -1, where it goes on pushing the others through J.
         dropout_p: share of the weights set to 0, always, as in torch: pass 0 in evaluation.
         is_causal: query i attends to keys 0 ... i, counted from the top left; may be combined
             with attn_mask, which torch refuses.
@@ -77,7 +79,7 @@ def boltzmann_attention(
         enable_gqa: key and value may have fewer heads, each serving a run of query heads.
         beta: inverse temperature; a number, or a tensor without axes that may be learned.
         mode: "h+J"; "h", fields alone; "J", couplings alone, h = 0 but for a float mask; "softmax",
-            torch's attention. "h" and "softmax" have closed forms and sample nothing.
+            torch's attention. "h" and "softmax" have closed forms and use no sampler.
         normalize: divide the weights of each query by their sum ("softmax" always does).
         sampler: a Sampler, or the name of one with its default options.
         gradient: "auto", "exact", "correlation" or "straight_through"; see
@@ -96,9 +98,6 @@ def boltzmann_attention(
     """
     check.check_choice("mode", mode, MODES)
     check.check_choice("gradient", gradient, GRADIENTS)
-    chosen = _named(sampler) if isinstance(sampler, str) else sampler
-    if not isinstance(chosen, Sampler):
-        raise TypeError(f"sampler must be a Sampler or the name of one, not {sampler!r}")
     number = beta.item() if isinstance(beta, Tensor) and beta.ndim == 0 else beta
     check.check_number("beta", number, minimum=0.0)
     if enable_gqa:
@@ -122,7 +121,7 @@ def boltzmann_attention(
         elif mode == "h":
             weights = _only(present, torch.sigmoid(2 * beta * h))
         else:
-            weights = _sampled(h, J, K, present, chosen, beta, generator, gradient)
+            weights = _sampled(h, J, K, present, sampler, beta, generator, gradient)
         if normalize:
             weights = _normalised(weights)
         weights = _with_zero_gradients(weights, query, key, coupling, three_body)
@@ -131,18 +130,12 @@ def boltzmann_attention(
     return (output, weights.to(query.dtype)) if return_weights else output
 
 
-@functools.cache
-def _named(sampler: str) -> Sampler:
-    """The sampler of this name; remembered, since looking through the registry takes a while."""
-    return get_sampler(sampler)
-
-
 def _sampled(
     h: Tensor,
     J: Tensor | None,
     K: Tensor | None,
     present: Tensor | None,
-    sampler: Sampler,
+    sampler: str | Sampler,
     beta: float,
     generator: torch.Generator | None,
     gradient: str,
@@ -156,9 +149,12 @@ def _sampled(
     def sample() -> Tensor:
         for tensor in (h, J, K):
             _refuse_transforms(tensor)
+        chosen = _named(sampler) if isinstance(sampler, str) else sampler
+        if not isinstance(chosen, Sampler):
+            raise TypeError(f"sampler must be a Sampler or the name of one, not {sampler!r}")
         problem = IsingProblem(h, J, K, present)
         seed = _draw_seed(generator)
-        return up_probability(problem, sampler, beta=beta, seed=seed, gradient=gradient)
+        return up_probability(problem, chosen, beta=beta, seed=seed, gradient=gradient)
 
     # Samplers are not for the compiler to trace; a compiled model pauses here and goes on after.
     # (Asked for only then: importing the compiler takes a second.)
@@ -167,6 +163,12 @@ def _sampled(
         torch.compiler.disable(sample) if compiling else sample  # type: ignore[no-untyped-call]
     )
     return run()
+
+
+@functools.cache
+def _named(sampler: str) -> Sampler:
+    """The sampler of this name; remembered, since looking through the registry takes a while."""
+    return get_sampler(sampler)
 
 
 def _refuse_transforms(tensor: Tensor | None) -> None:
@@ -208,7 +210,8 @@ def _masked(h: Tensor, attn_mask: Tensor | None, is_causal: bool) -> tuple[Tenso
         if attn_mask.dtype == torch.bool:
             present = attn_mask
         elif attn_mask.is_floating_point():
-            present = attn_mask != -math.inf
+            # (NaN stays, to be refused as a field.)
+            present = ~(attn_mask <= torch.finfo(attn_mask.dtype).min)
             h = h + attn_mask.to(h.dtype).masked_fill(~present, 0.0)
         else:
             raise TypeError(

@@ -112,7 +112,7 @@ class BoltzmannAttention(nn.Module):
             key: (..., keys, embed_dim); x by default.
             value: (..., keys, embed_dim); key by default.
             attn_mask: broadcast against (..., num_heads, queries, keys): bool, True = attend; or
-                float, added to h, where -inf removes the key.
+                float, added to h, where -inf removes the key; as for `boltzmann_attention`.
             is_causal: query i attends to keys 0 ... i.
             key_padding_mask: (..., keys) bool, True = ignore this key, as in torch's
                 MultiheadAttention (and the opposite of attn_mask).

@@ -42,7 +42,9 @@ def main(arguments: list[str] | None = None) -> list[Row]:
             "dimod", child="TreeDecompositionSampler", num_reads=reads
         ),
         "quantum anneal (Aer)": lambda: get_sampler("dqa", num_reads=reads),
-        "D-Wave (mock)": lambda: get_sampler("dwave", child=mock_dwave(), num_reads=reads),
+        "D-Wave (mock)": lambda: get_sampler(
+            "dwave", child=mock_dwave(seed=options.seed), num_reads=reads
+        ),
     }
     title = f"{options.windows * options.length} queries from {corpus.source}, {reads} reads"
     rows = list(compare(problem, samplers, seed=options.seed))

@@ -73,7 +73,7 @@ def compare_command(
 ) -> None:
     """Compare samplers with the exact solution, on the problems of an attention layer."""
     names = None if samplers is None else [name.strip() for name in samplers.split(",")]
-    chosen = contenders(reads, names)
+    chosen = contenders(reads, names, seed=seed)
     corpus = find_corpus(text)
     problem = attention_problem(corpus.text, length=length, windows=windows, seed=seed)
     title = (

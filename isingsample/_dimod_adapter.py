@@ -51,5 +51,7 @@ class DimodAdapter(dimod.Sampler):  # type: ignore[misc]  # dimod ships no types
         sampler = dataclasses.replace(self._sampler, **options)
         result = sampler.sample(from_bqm(bqm), beta=beta, seed=seed)
         states = (result.samples, list(result.problem.labels))
-        found = dimod.SampleSet.from_samples_bqm(states, bqm.spin, info=dict(result.info))
+        found = dimod.SampleSet.from_samples_bqm(
+            states, bqm.spin, sort_labels=False, info=dict(result.info)
+        )
         return found.change_vartype(bqm.vartype, inplace=False)

@@ -9,13 +9,14 @@ from isingsample.samplers.base import Sampler
 
 
 def contenders(
-    num_reads: int, names: Sequence[str] | None = None
+    num_reads: int, names: Sequence[str] | None = None, *, seed: int = 0
 ) -> dict[str, Callable[[], Sampler]]:
     """A function that makes each sampler, by its label in the table.
 
     Args:
         num_reads: reads of each problem, for every sampler that takes them.
         names: labels to keep, in this order; None for all.
+        seed: of the stand-in for an annealer, which takes none when it samples.
 
     Raises:
         ValueError: a name that is no label, with the nearest one.
@@ -28,7 +29,7 @@ def contenders(
         "dqa": partial(get_sampler, "dqa", num_reads=num_reads),
         "dqa-raw": partial(get_sampler, "dqa", num_reads=num_reads, calibration="none"),
         "dwave": partial(get_sampler, "dwave", num_reads=num_reads),
-        "dwave-mock": partial(_mock_annealer, num_reads),
+        "dwave-mock": partial(_mock_annealer, num_reads, seed),
     }
     for name in list_samplers():
         if name not in known and name != "dimod":  # the rows "sa..." run dimod children
@@ -50,7 +51,7 @@ def _optimising_annealer(num_reads: int) -> Sampler:
     return get_sampler("dimod", num_reads=num_reads, parameters=cold)
 
 
-def _mock_annealer(num_reads: int) -> Sampler:
+def _mock_annealer(num_reads: int, seed: int) -> Sampler:
     from isingsample.mock_qpu import mock_dwave
 
-    return get_sampler("dwave", child=mock_dwave(), num_reads=num_reads)
+    return get_sampler("dwave", child=mock_dwave(seed=seed), num_reads=num_reads)

@@ -257,6 +257,7 @@ def to_sampleset(result: "SampleResult", index: tuple[int, ...] | int = ()) -> "
     return dimod.SampleSet.from_samples(
         (states, list(one.labels)),
         vartype="SPIN",
+        sort_labels=False,
         energy=one.energy(states),
         info=dict(result.info),
     )

@@ -96,7 +96,7 @@ def _legend(figure: Any) -> None:
     from matplotlib.lines import Line2D
 
     dot: dict[str, Any] = {"marker": "o", "linestyle": "none", "markersize": 7}
-    tick: dict[str, Any] = {"marker": "|", "linestyle": "none", "markersize": 12, "markeredgewidth": 2}
+    tick: dict[str, Any] = dot | {"marker": "|", "markersize": 12, "markeredgewidth": 2}
     entries = [
         Line2D([], [], color=_THERMAL, label="thermal", **dot),
         Line2D([], [], color=_BIASED, label="not thermal", **dot),

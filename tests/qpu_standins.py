@@ -52,24 +52,26 @@ class Late(Recorder):
 
 
 class Silent(Recorder):
-    """Takes problems and never answers."""
+    """Takes problems and never answers; the third has not even a name yet."""
 
     def sample(self, bqm: dimod.BQM, **arguments: Any) -> dimod.SampleSet:
         self.sent.append((bqm, arguments))
-        return dimod.SampleSet.from_future(Unanswered(f"problem-{len(self.sent)}"))
+        return dimod.SampleSet.from_future(Unanswered(len(self.sent)))
 
 
 class Unanswered:
     """A future of the cloud client's kind, which knows the id of its problem."""
 
-    def __init__(self, problem_id: str) -> None:
-        self.problem_id = problem_id
+    def __init__(self, number: int) -> None:
+        self.number = number
 
     def done(self) -> bool:
         return False
 
     def wait_id(self, timeout: float | None = None) -> str:
-        return self.problem_id
+        if self.number == 3:
+            raise TimeoutError
+        return f"problem-{self.number}"
 
 
 class Failing(Recorder):

@@ -180,7 +180,7 @@ def test_dropout_is_torch():
 
 
 @pytest.mark.parametrize("three_body", [False, True])
-@pytest.mark.parametrize("mask", ["bool", "float"])
+@pytest.mark.parametrize("mask", ["bool", "float", "lowest"])
 def test_a_masked_key_is_removed(mask, three_body):
     query, key, value = qkv(2, dtype=torch.float64)
     W = torch.randn(6, 6, dtype=torch.float64)
@@ -188,7 +188,8 @@ def test_a_masked_key_is_removed(mask, three_body):
     keep = [0, 1, 3, 5]
     present = torch.zeros(6, dtype=torch.bool)
     present[keep] = True
-    floats = torch.zeros(6).masked_fill(~present, -torch.inf)
+    removing = torch.finfo(torch.float32).min if mask == "lowest" else -torch.inf
+    floats = torch.zeros(6).masked_fill(~present, removing)
     output, weights = boltzmann_attention(
         query,
         key,

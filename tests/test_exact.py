@@ -146,9 +146,11 @@ def test_a_huge_field_pins_its_spin_and_leaves_the_others(
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("num_spins", [2, 5])
 def test_fields_against_strong_couplings_in_float32(num_spins: int, library: str) -> None:
-    # The fields favour the state that the couplings forbid most: all leading terms underflow.
-    h = np.where(np.arange(num_spins) % 2, -60.0, 60.0)
-    J = 45.0 * (1 - np.eye(num_spins))
+    # The fields favour the state that the couplings forbid most: from some strength on all
+    # leading terms are subnormal, and then 0, in the units of the products.
+    strength = np.arange(1.0, 80.0, 3.0)[:, None, None]
+    h = strength[..., 0] * np.where(np.arange(num_spins) % 2, -1.01, 0.97)
+    J = strength * (1 - np.eye(num_spins)) / (num_spins - 1)
     fields = {"h": h.astype("float32"), "J": J.astype("float32")}
     assert_exact(IsingProblem(**in_library(library, fields)))
 

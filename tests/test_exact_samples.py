@@ -12,6 +12,8 @@ from strategies import LIBRARIES, in_library, problems, symmetric
 
 from isingsample import Exact, IsingProblem
 from isingsample._arrays import to_numpy
+from isingsample.samplers import _halves
+from isingsample.samplers._inverse_cdf import invert
 from isingsample.testing import enumerate_moments
 
 READS = 20_000
@@ -30,8 +32,8 @@ def test_samples_follow_the_distribution(
     rng: np.random.Generator, num_spins: int, three: bool
 ) -> None:
     K = 0.2 * symmetric(rng, (), num_spins, 3) if three else None
-    J = 0.3 * symmetric(rng, (), num_spins, 2)
-    problem = IsingProblem(0.3 * rng.normal(size=(4, num_spins)), J, K)
+    J = 0.3 * symmetric(rng, (2, 1), num_spins, 2)
+    problem = IsingProblem(0.3 * rng.normal(size=(2, 2, num_spins)), J, K)
     samples = Exact(num_reads=READS).sample(problem, beta=0.8, seed=1).samples
     expected = READS * Exact().distribution(problem, beta=0.8).reshape(4, -1)
     assert expected.min() > 5  # so that chi square holds
@@ -115,6 +117,21 @@ def test_samples_of_strong_couplings_against_their_fields() -> None:
     samples = Exact(num_reads=READS).sample(problem, seed=8).samples
     m = truth.magnetization
     assert (np.abs(samples.mean(axis=0) - m) <= 5 * np.sqrt((1 - m**2) / READS)).all()
+
+
+@given(problems(max_spins=4, batches=((7,), (3, 2))))
+def test_samples_do_not_depend_on_how_the_work_is_cut(problem: IsingProblem) -> None:
+    whole = Exact(num_reads=5).sample(problem, seed=3).samples
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_halves, "_CHUNK_ENTRIES", 2**4)
+        pieces = Exact(num_reads=5).sample(problem, seed=3).samples
+    np.testing.assert_array_equal(pieces, whole)
+
+
+def test_states_without_weight_are_never_drawn() -> None:
+    cumulative = np.cumsum([0.0, 0.0, 0.3, 0.0, 0.0, 0.5, 0.0, 0.0])
+    uniforms = np.array([0.0, 0.2, 0.3 / 0.8, 0.9, 1 - 2.0**-53])
+    assert invert(cumulative, uniforms).tolist() == [2, 2, 5, 5, 5]
 
 
 def test_no_reads_no_samples() -> None:

@@ -148,6 +148,8 @@ def test_sampleset_has_labels_energies_and_every_read() -> None:
     result = Exact(num_reads=50).sample(ASYM3.problem(labels=LABELS), seed=1)
     found = result.to_sampleset()
     assert list(found.variables) == LABELS
+    plain = Exact(num_reads=2).sample(PAIR.problem(labels=["b", "a"]), seed=1).to_sampleset()
+    assert list(plain.variables) == ["b", "a"]  # as the caller has them, not sorted
     assert len(found) == 50
     np.testing.assert_allclose(found.record.energy, result.energy)
     dimod.testing.assert_sampleset_energies(found, to_bqm(result.problem))

@@ -26,7 +26,7 @@ from isingsample.errors import (
 )
 from isingsample.interop import as_dimod, bqm_of, from_bqm
 from isingsample.mock_qpu import mock_dwave
-from isingsample.samplers import _qpu_batch
+from isingsample.samplers import _qpu_batch, _qpu_client
 from isingsample.samplers.ocean import Dimod
 from isingsample.samplers.qpu import DWave
 from isingsample.testing import enumerate_moments
@@ -420,8 +420,6 @@ def test_info() -> None:
 
 
 def test_an_embedding_is_found_once_for_a_structure(monkeypatch: pytest.MonkeyPatch) -> None:
-    from isingsample.samplers import _qpu_client
-
     found: list[Any] = []
     find = _qpu_client.find_chains
     monkeypatch.setattr(
@@ -434,6 +432,25 @@ def test_an_embedding_is_found_once_for_a_structure(monkeypatch: pytest.MonkeyPa
     assert first.info["embeddings"] == again.info["embeddings"]
     other = DWave(child=Recorder(), num_reads=1).sample(ASYM3.problem())
     assert first.info["embeddings"] == other.info["embeddings"]
+
+
+def test_few_embeddings_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_qpu_client, "_MAX_EMBEDDINGS", 2)
+    sampler = DWave(child=Recorder(), num_reads=1)
+    for num_spins in (1, 2, 3, 1):
+        sampler.sample(IsingProblem(np.zeros(num_spins)))
+    assert [key.num_spins for key in sampler._connection._embeddings] == [3, 1]
+
+
+def test_any_structured_sampler_serves() -> None:
+    """A ring of four qubits is no chip of D-Wave's, has no ranges and knows other arguments."""
+    ring = [(0, 1), (1, 2), (2, 3), (0, 3)]
+    child = dimod.StructureComposite(SimulatedAnnealingSampler(), range(4), ring)
+    triangle = IsingProblem(np.ones(3), np.ones((3, 3)) - np.eye(3), labels="abc")
+    result = DWave(child=child, num_reads=10).sample(triangle)
+    assert result.info["max_chain_length"] == 2
+    assert result.info["problem_ids"] == [None]
+    np.testing.assert_array_equal(result.magnetization, 1)
 
 
 # Optimisation

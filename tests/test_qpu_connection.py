@@ -16,8 +16,15 @@ import dimod
 import dimod.testing
 import numpy as np
 import pytest
-from dwave.cloud.exceptions import PollingTimeout, SolverAuthenticationError, SolverError
+from dwave.cloud.api.exceptions import InternalServerError
+from dwave.cloud.exceptions import (
+    PollingTimeout,
+    SolverAuthenticationError,
+    SolverError,
+    SolverNotFoundError,
+)
 from dwave.cloud.testing import isolated_environ
+from dwave.system import DWaveSampler
 from fixtures import ASYM3, PAIR
 from qpu_standins import Failing, Recorder, Silent
 
@@ -28,6 +35,7 @@ from isingsample.errors import (
     CredentialsError,
     IsingSampleError,
 )
+from isingsample.mock_qpu import mock_dwave
 from isingsample.samplers import qpu
 from isingsample.samplers.qpu import DWave
 
@@ -41,9 +49,9 @@ def test_a_silent_solver_times_out_and_the_ids_are_kept() -> None:
     silent = Silent()
     started = time.monotonic()
     with pytest.raises(BackendTimeoutError, match=r"problem 0 .*problem-1") as caught:
-        DWave(child=silent, timeout=0.3).sample(IsingProblem(np.zeros((3, 2))))
+        DWave(child=silent, timeout=0.3).sample(IsingProblem(np.zeros((4, 2))))
     assert 0.3 <= time.monotonic() - started < 3
-    assert caught.value.problem_ids == ("problem-1", "problem-2", "problem-3")
+    assert caught.value.problem_ids == ("problem-1", "problem-2", "problem-4")
     assert isinstance(caught.value, TimeoutError)
 
 
@@ -71,6 +79,15 @@ def test_too_few_reads_are_an_error() -> None:
 
 
 # The connection
+
+
+class Closable(Recorder):
+    """What `connect` gives: a sampler that must be closed."""
+
+    closed = 0
+
+    def close(self) -> None:
+        self.closed += 1
 
 
 @pytest.fixture
@@ -164,6 +181,34 @@ def test_a_token_is_taken_from_each_place_and_never_shown(
     assert threading.active_count() <= threads  # the failed client's are gone
 
 
+@pytest.mark.usefixtures("nowhere")
+@pytest.mark.parametrize(
+    ("failure", "error", "message"),
+    [
+        (SolverAuthenticationError(), CredentialsError, "refused the API token"),
+        (SolverNotFoundError(), BackendError, "no solver online for solver='mine'"),
+        (InternalServerError(), BackendError, "cannot reach D-Wave's service at nowhere"),
+        (ValueError(f"token={TOKEN}"), CredentialsError, "cannot work with its configuration"),
+    ],
+)
+def test_failures_to_connect_are_translated_and_leave_no_client(
+    failure: Exception, error: type, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client exists before the solver is looked for, and its threads with it."""
+    child = Closable()
+
+    def fail(sampler: Any, **config: Any) -> None:
+        sampler.client = child
+        raise failure
+
+    monkeypatch.setattr(DWaveSampler, "__init__", fail)
+    with pytest.raises(error, match=message) as caught:
+        DWave(token=TOKEN, solver="mine", endpoint="nowhere").sample(PAIR.problem())
+    assert child.closed == 1
+    assert TOKEN not in str(caught.value)
+    assert caught.value.__suppress_context__
+
+
 def assert_secret(error: BaseException) -> None:
     for link in (error, error.__cause__, error.__context__):
         assert TOKEN not in f"{link} {link!r}"
@@ -188,15 +233,6 @@ def test_copies_keep_the_token_and_pickles_do_not() -> None:
     restored = pickle.loads(pickle.dumps(sampler))
     assert restored == DWave(num_reads=7)
     assert "token" not in sampler.options
-
-
-class Closable(Recorder):
-    """What `connect` gives: a sampler that must be closed."""
-
-    closed = 0
-
-    def close(self) -> None:
-        self.closed += 1
 
 
 def test_a_connection_is_opened_late_once_and_closed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,6 +280,9 @@ def test_missing_ocean_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "minorminer", None)
     with pytest.raises(MissingExtraError, match=r"isingsample\[dwave\]"):
         DWave(token=TOKEN).sample(PAIR.problem())
+    monkeypatch.setitem(sys.modules, "dwave.system.testing", None)
+    with pytest.raises(MissingExtraError, match=r"isingsample\[dwave\]"):
+        mock_dwave()
 
 
 @pytest.mark.usefixtures("nowhere")

@@ -136,7 +136,7 @@ class Sampler(ABC):
         local = problem.to_numpy() if self.runs_on_host else problem
         blocks = split(local)
         prepared = time.perf_counter_ns()
-        solved = [None if b.is_empty else self._solve(b, beta, streams) for b in blocks]
+        solved = self._solve_all(blocks, beta, streams)
         reads = _num_reads(self, solved)
         solutions = [
             solution or _nothing_to_solve(block, reads)
@@ -167,6 +167,13 @@ class Sampler(ABC):
 
     def _check(self, problem: IsingProblem) -> None:  # noqa: B027  (nothing to check by default)
         """Refuse problems that do not suit this sampler, before any work."""
+
+    def _solve_all(self, blocks: list[Block], beta: Any, streams: Streams) -> list[Solution | None]:
+        """Solve the blocks of one call, in order; None for those that are empty.
+
+        Overridden where the blocks of a call have something to share, such as one queue.
+        """
+        return [None if b.is_empty else self._solve(b, beta, streams) for b in blocks]
 
     @abstractmethod
     def _solve(self, block: Block, beta: Any, streams: Streams) -> Solution:

@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -10,16 +9,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from isingsample import _validation as check
-from isingsample.blocks import Block, split
+from isingsample.blocks import Block
 from isingsample.energies import interactions
 from isingsample.interop import import_dimod
 from isingsample.problem import IsingProblem
-from isingsample.result import SampleResult
 from isingsample.samplers._children import refuse_three_body
 from isingsample.samplers._qpu_batch import Outcome, Plan, run
 from isingsample.samplers._qpu_client import Connection, connect, require_ocean
-from isingsample.samplers.base import Minimizer, Sampler, Solution
-from isingsample.streams import Seed, Streams
+from isingsample.samplers.base import Minimizer, Solution
+from isingsample.streams import Streams
 
 _CONNECTION_OPTIONS = ("token", "solver", "profile", "region", "endpoint", "config_file")
 
@@ -40,7 +38,8 @@ class DWave(Minimizer):
     `sample` reports in info: scale, chain_strength (submitted units), max_chain_length, solver,
     embeddings (a dict from labels to qubits for each set of spins), problem_ids (in batch order;
     None for problems without spins), chain_break_fraction (..., of chains and reads) and
-    qpu_timing (microseconds, summed over the problems; the mean of times per sample).
+    qpu_timing (the solver's own figures, in microseconds for D-Wave's; summed over the problems,
+    times per sample averaged).
 
     The connection is opened at the first use and kept until `close`, or the end of a with block;
     its client runs 17 threads. Pickling leaves connection and token behind, so that an unpickled
@@ -113,10 +112,6 @@ class DWave(Minimizer):
         """False: the annealer's temperature is its own."""
         return False
 
-    def sample(self, problem: IsingProblem, *, beta: Any = 1.0, seed: Seed = None) -> SampleResult:
-        """See `Sampler.sample`; what else is raised and reported is said in the class."""
-        return _Call(self).sample(problem, beta=beta, seed=seed)
-
     def close(self) -> None:
         """Close the connection; the next call opens a new one."""
         connection = self.__dict__.pop("_connection", None)
@@ -147,13 +142,19 @@ class DWave(Minimizer):
         self._arguments()
 
     def _solve(self, block: Block, beta: float, streams: Streams) -> Solution:
-        return self._solve_together([block], beta, streams)[0]
+        (solution,) = self._solve_all([block], beta, streams)
+        assert solution is not None  # only empty blocks have none
+        return solution
 
-    def _solve_together(self, blocks: list[Block], beta: float, streams: Streams) -> list[Solution]:
-        """The solutions of those blocks that hold problems, at one scale and together."""
+    def _solve_all(
+        self, blocks: list[Block], beta: float, streams: Streams
+    ) -> list[Solution | None]:
+        """All blocks at one scale, and in the solver's queue together."""
+        filled = [block for block in blocks if not block.is_empty]
+        if not filled:
+            return [None] * len(blocks)
+        plan, outcome = self._run(filled, beta, 1.0, streams)
         positions = np.sort(np.concatenate([block.index.ravel() for block in blocks]))
-        blocks = [block for block in blocks if not block.is_empty]
-        plan, outcome = self._run(blocks, beta, 1.0, streams)
         info = {
             "scale": plan.scale,
             "chain_strength": plan.chain_strength,
@@ -161,17 +162,18 @@ class DWave(Minimizer):
             "solver": self._connection.ranges.solver,
             "embeddings": [
                 dict(zip(block.labels, embedding.chains, strict=True))
-                for block, embedding in zip(blocks, plan.embeddings, strict=True)
+                for block, embedding in zip(filled, plan.embeddings, strict=True)
             ],
             "problem_ids": [outcome.problem_ids.get(at) for at in positions.tolist()],
             "qpu_timing": outcome.total_timing(),
         }
-        return [
+        solutions = (
             Solution.from_samples(
                 reads, thermal=False, per_query={"chain_break_fraction": broken}, info=info
             )
             for reads, broken in zip(outcome.reads, outcome.broken, strict=True)
-        ]
+        )
+        return [None if block.is_empty else next(solutions) for block in blocks]
 
     def _lowest(self, block: Block, streams: Streams) -> np.ndarray:
         plan, outcome = self._run([block], 1.0, math.inf, streams)
@@ -202,42 +204,6 @@ class DWave(Minimizer):
         # auto_scale would give every problem a temperature of its own.
         fixed = {"answer_mode": "raw", "auto_scale": False}
         return chosen | {name: value for name, value in fixed.items() if name in known}
-
-
-class _Call(Sampler):
-    """One call of a DWave.
-
-    The base class hands over the blocks of a problem one at a time, but they share a scale and
-    the solver's queue: the first of them has all of them solved.
-    """
-
-    name: ClassVar[str] = DWave.name
-
-    def __init__(self, sampler: DWave) -> None:
-        self.sampler = sampler
-        self.blocks: list[Block] = []
-        self.solutions: Iterator[Solution] | None = None
-
-    @property
-    def thermal(self) -> bool:
-        return self.sampler.thermal
-
-    @property
-    def num_reads(self) -> int:
-        return self.sampler.num_reads
-
-    @property
-    def options(self) -> dict[str, Any]:
-        return self.sampler.options
-
-    def _check(self, problem: IsingProblem) -> None:
-        self.sampler._check(problem)
-        self.blocks = split(problem.to_numpy())
-
-    def _solve(self, block: Block, beta: float, streams: Streams) -> Solution:
-        if self.solutions is None:
-            self.solutions = iter(self.sampler._solve_together(self.blocks, beta, streams))
-        return next(self.solutions)
 
 
 def _check_positive(option: str, value: Any) -> None:

@@ -13,14 +13,15 @@ matching between a phase nudged by g and the free phase (Kim & Park 2026, arXiv 
 
 The estimators, by name:
 
-- "exact": autograd through the sampler itself, twice differentiable; for Exact only.
+- "exact": autograd through the sampler itself, for those that are `differentiable` (`exact`
+  twice).
 - "correlation": the two lines above, over the samples of the forward pass. Unbiased where the
   samples are Boltzmann and g does not depend on them; a nonlinear loss of the same samples leaves
   a bias of order 1/reads. The noise falls as 1/sqrt(reads).
 - "straight_through": the sampler's moments forward, and backward as if m = tanh(beta (h + J m))
   with the m on the right held fixed. Needs no samples and adds no noise, but is biased where spins
   are correlated.
-- "auto": exact for Exact, correlation for thermal samples of two reads or more, straight-through
+- "auto": exact where the sampler is differentiable, correlation for thermal samples of two reads or more, straight-through
   for all else.
 
 A symmetric J stores each pair twice, so each of its entries carries half of the pair's
@@ -34,7 +35,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from isingsample import Exact, IsingProblem, Sampler, SampleResult
+from isingsample import IsingProblem, Sampler, SampleResult
 
 GRADIENTS = ("auto", "exact", "correlation", "straight_through")
 
@@ -59,13 +60,12 @@ def up_probability(
             are too few reads to estimate it.
     """
     up: Tensor
-    through_sampler = isinstance(sampler, Exact)
-    if gradient == "exact" and not through_sampler:
+    if gradient == "exact" and not sampler.differentiable:
         raise ValueError(
             f"gradient='exact' needs a sampler that autograd can see through, which "
             f"{sampler.name!r} is not; use 'auto', 'correlation' or 'straight_through'"
         )
-    if gradient == "exact" or (gradient == "auto" and through_sampler):
+    if gradient == "exact" or (gradient == "auto" and sampler.differentiable):
         up = sampler.sample(problem, beta=beta, seed=seed).probability
         return up
     parameters = [t for t in (problem.h, problem.J, problem.K) if t is not None]

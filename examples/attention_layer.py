@@ -101,9 +101,7 @@ def train(
         optimizer = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE)
         losses: list[float] = []
         for step in range(1, steps + 1):
-            starts = torch.randint(
-                len(text) - length, (batch or BATCH.get(sampler, DEFAULT_BATCH),)
-            )
+            starts = torch.randint(len(text) - length, (batch,))
             rows = codes[starts[:, None] + torch.arange(length + 1)]  # (batch, length + 1)
             loss = nn.functional.cross_entropy(model(rows[:, :-1]), rows[:, -1])
             optimizer.zero_grad()

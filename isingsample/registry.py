@@ -67,6 +67,11 @@ class Entry:
 _BUILT_IN = (
     Entry("exact", "isingsample.samplers.exact:Exact", "all moments exactly, up to 24 spins"),
     Entry(
+        "transfer",
+        "isingsample.samplers.transfer:Transfer",
+        "all moments exactly at any length, where couplings reach up to 16 spins",
+    ),
+    Entry(
         "sa",
         "isingsample.samplers.annealing:SimulatedAnnealing",
         "simulated annealing that ends at beta",

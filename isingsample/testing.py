@@ -50,7 +50,7 @@ def enumerate_moments(problem: IsingProblem, beta: float = 1.0) -> Moments:
         states, energies = [], []
         for state in product((-1, 1), repeat=len(spins)):
             s = dict(zip(spins, state, strict=True))
-            energy = offset[at] - sum(h[at][j] * s[j] for j in spins)
+            energy = -sum(h[at][j] * s[j] for j in spins)
             energy -= sum(J[at][j, k] * s[j] * s[k] for j, k in combinations(spins, 2))
             energy -= sum(K[at][i] * s[i[0]] * s[i[1]] * s[i[2]] for i in combinations(spins, 3))
             states.append([s.get(j, 0) for j in range(n)])
@@ -61,5 +61,5 @@ def enumerate_moments(problem: IsingProblem, beta: float = 1.0) -> Moments:
         found.magnetization[at] = probabilities @ table
         found.probability[at] = probabilities @ (table > 0)
         found.correlation[at] = table.T @ (probabilities[:, None] * table)
-        found.log_partition[at] = np.log(weights.sum()) + logs.max()
+        found.log_partition[at] = np.log(weights.sum()) + logs.max() - beta * offset[at]
     return found

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+pytest.register_assert_rewrite("checks")
+
 # Derandomized: a run repeats exactly. HYPOTHESIS_PROFILE=thorough looks further.
 settings.register_profile("quick", deadline=None, derandomize=True, database=None, max_examples=40)
 settings.register_profile("thorough", deadline=None, database=None, max_examples=1000)

@@ -88,17 +88,3 @@ def in_library(library: str, fields: dict[str, Any]) -> dict[str, Any]:
     import torch
 
     return {name: torch.as_tensor(array) for name, array in fields.items()}
-
-
-def rounding(problem: IsingProblem, beta: float = 1.0) -> float:
-    """How far moments computed in the problem's dtype may be from the truth.
-
-    An energy of size E carries an error of E * eps, an exponential of it a relative error
-    of the same size; the factor covers the few operations on the way.
-    """
-    wide = problem.to_numpy()
-    largest = np.abs(wide.h).sum(axis=-1).max(initial=0.0)
-    largest += np.abs(wide.J).sum(axis=(-2, -1)).max(initial=0.0) / 2
-    if wide.K is not None:
-        largest += np.abs(wide.K).sum(axis=(-3, -2, -1)).max(initial=0.0) / 6
-    return float(16 * np.finfo(wide.h.dtype).eps * (1 + beta * largest))

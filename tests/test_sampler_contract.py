@@ -5,73 +5,20 @@ import dataclasses
 import pickle
 import textwrap
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
-from fixtures import ASYM3
 from hypothesis import given
 from strategies import LIBRARIES, in_library, problems
+from tiny_samplers import Coins, Tanh, Three
 
-from isingsample import IsingProblem, Minimizer, Sampler, Solution
-from isingsample._arrays import is_torch, namespace, to_numpy
+from isingsample import IsingProblem, Solution
+from isingsample._arrays import is_torch, to_numpy
 from isingsample.blocks import Block
 from isingsample.samplers import base
 from isingsample.streams import Streams
-
-
-@dataclass(frozen=True)
-class Coins(Minimizer):
-    """Independent spins, drawn read by read: right when there are no couplings."""
-
-    num_reads: int = 50
-    token: str = field(default="", repr=False)
-    thermal_reads: bool = True
-
-    name: ClassVar[str] = "coins"
-
-    @property
-    def thermal(self) -> bool:
-        return self.thermal_reads
-
-    def _check(self, problem: IsingProblem) -> None:
-        if to_numpy(problem.J).any():
-            raise ValueError("coins have no couplings")
-
-    def _solve(self, block: Block, beta: float, streams: Streams) -> Solution:
-        assert isinstance(block.h, np.ndarray)
-        n = block.num_spins
-        u = streams.uniforms(block.index, self.num_reads * n)
-        u = u.reshape(*block.index.shape, self.num_reads, n)
-        up = 1 / (1 + np.exp(-2 * beta * block.h))
-        samples = np.where(u < up[..., None, :], 1, -1).astype(np.int8)
-        return Solution.from_samples(
-            samples,
-            thermal=self.thermal,
-            log_partition=np.log(2 * np.cosh(beta * block.h)).sum(axis=-1),
-            per_query={"position": block.index, "good": block.h.sum(axis=-1) > -np.inf},
-            info={"engine": "coin"},
-        )
-
-    def _lowest(self, block: Block, streams: Streams) -> np.ndarray:
-        return np.where(block.h >= 0, 1, -1)
-
-
-@dataclass(frozen=True)
-class Tanh(Sampler):
-    """The same without samples or correlations, in the problem's own library."""
-
-    name: ClassVar[str] = "tanh"
-    runs_on_host: ClassVar[bool] = False
-    thermal: ClassVar[bool] = False
-
-    def _solve(self, block: Block, beta: Any, streams: Streams) -> Solution:
-        xp = namespace(block.h)
-        m = xp.tanh(beta * block.h)
-        unknown = xp.full_like(m, np.nan)
-        return Solution(m, (1 + m) / 2, unknown, per_query={"field": xp.sum(block.h, axis=-1)})
 
 
 def kept(problem: IsingProblem, values: np.ndarray) -> np.ndarray:
@@ -167,17 +114,6 @@ def test_a_figure_of_an_empty_problem_is_nan(library: str) -> None:
     np.testing.assert_array_equal(to_numpy(result.info["field"]), [2, np.nan])
 
 
-@dataclass(frozen=True)
-class Three(Sampler):
-    """Always three reads, without an option that says so."""
-
-    name: ClassVar[str] = "three"
-
-    def _solve(self, block: Block, beta: float, streams: Streams) -> Solution:
-        reads = np.ones((*block.index.shape, 3, block.num_spins), np.int8)
-        return Solution.from_samples(reads, thermal=True)
-
-
 def test_empty_problems_have_as_many_samples_as_the_others() -> None:
     present = np.array([[True, True], [False, False]])
     result = Three().sample(IsingProblem(np.zeros((2, 2)), present=present))
@@ -238,26 +174,6 @@ def test_minimize_returns_states_and_energies(library: str) -> None:
     np.testing.assert_array_equal(energy, [2, -1, 5])
 
 
-@pytest.mark.parametrize(
-    ("beta", "error", "message"),
-    [
-        ("1", TypeError, "beta must be a number, not '1'"),
-        (None, TypeError, "beta must be a number, not None"),
-        (True, TypeError, "beta must be a number, not True"),
-        (1j, TypeError, "beta must be a number, not 1j"),
-        ([1.0, 2.0], TypeError, "beta must be a number"),
-        (np.nan, ValueError, "beta must be finite, not nan"),
-        (np.inf, ValueError, "beta must be finite, not inf"),
-        (10**400, ValueError, "beta must be finite, not inf"),
-        (-0.5, ValueError, "beta must be at least 0, not -0.5"),
-    ],
-)
-def test_beta_is_one_finite_number(beta: Any, error: type[Exception], message: str) -> None:
-    for call in (Coins().sample, base.Sampler.sample.__get__(Tanh())):
-        with pytest.raises(error, match=message):
-            call(IsingProblem(np.zeros(2)), beta=beta)
-
-
 @pytest.mark.parametrize("beta", [1, np.float32(1), np.int64(1), np.float64(1)])
 def test_beta_in_any_spelling(beta: Any) -> None:
     result = Tanh().sample(IsingProblem(np.ones(2, "float32")), beta=beta)
@@ -270,43 +186,6 @@ def test_a_subclass_of_problem_is_a_problem() -> None:
         pass
 
     assert Coins().sample(Named(np.zeros(2))).problem.num_spins == 2
-
-
-@pytest.mark.parametrize("problem", [None, 3, np.zeros(3), {"h": [0.0]}])
-def test_only_problems_are_sampled(problem: Any) -> None:
-    for call in (Coins().sample, Coins().minimize):
-        with pytest.raises(TypeError, match=r"takes an IsingProblem, not .*IsingProblem\(h, J\)"):
-            call(problem)
-
-
-def test_a_problem_that_does_not_suit_is_refused_before_any_work() -> None:
-    for call in (Coins().sample, Coins().minimize):
-        with pytest.raises(ValueError, match="coins have no couplings"):
-            call(ASYM3.problem())
-
-
-@pytest.mark.parametrize("seed", [True, 0.5, "7"])
-def test_wrong_seeds(seed: Any) -> None:
-    for call in (Coins().sample, Coins().minimize):
-        with pytest.raises(TypeError, match="seed must be an integer"):
-            call(IsingProblem(np.zeros(2)), seed=seed)
-
-
-def test_unknown_options_name_the_nearest_and_all() -> None:
-    with pytest.raises(TypeError, match=r"did you mean 'num_reads'\?\); it has num_reads, token"):
-        Coins(num_read=3)  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match="Tanh has no option 'num_reads'; it has none"):
-        Tanh(num_reads=3)  # type: ignore[call-arg]
-
-
-def test_options_cannot_be_changed() -> None:
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        Coins().num_reads = 3  # type: ignore[misc]
-
-
-def test_a_sampler_without_solve_is_abstract() -> None:
-    with pytest.raises(TypeError, match="abstract"):
-        Sampler()  # type: ignore[abstract]
 
 
 def test_samplers_close_what_they_hold() -> None:

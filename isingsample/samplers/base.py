@@ -93,10 +93,12 @@ class Sampler(ABC):
     Attributes:
         name: the name it is registered under.
         runs_on_host: whether `_solve` wants NumPy arrays whatever the problem's library.
+        differentiable: whether PyTorch can differentiate its moments, tensors having gone in.
     """
 
     name: ClassVar[str]
     runs_on_host: ClassVar[bool] = True
+    differentiable: ClassVar[bool] = False
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
         """Refuse unknown options with the nearest right name."""

@@ -51,6 +51,7 @@ class Exact(Minimizer):
 
     name: ClassVar[str] = "exact"
     runs_on_host: ClassVar[bool] = False
+    differentiable: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.num_reads is not None:

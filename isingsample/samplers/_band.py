@@ -1,0 +1,147 @@
+"""Banded couplings: how far a block's reach, and cut out of their dense arrays."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from isingsample._arrays import Array, detach, like, namespace, to_numpy
+from isingsample.blocks import Block
+from isingsample.energies import pair_products, spin_table
+
+
+@dataclass(frozen=True)
+class Outermost:
+    """The term of J or K whose spins are furthest apart.
+
+    Attributes:
+        distance: largest difference between its spins' places in the block; 0 without couplings.
+        name: "J" or "K".
+        spins: the indices of its spins in the problem.
+    """
+
+    distance: int
+    name: str
+    spins: tuple[int, ...]
+
+
+def outermost(block: Block) -> Outermost:
+    """The term of a block that reaches furthest; of J, if one of K reaches as far."""
+    found = _outermost("J", to_numpy(block.J) != 0, block.spins)
+    if block.K is None:
+        return found
+    return max(
+        found, _outermost("K", to_numpy(block.K) != 0, block.spins), key=lambda term: term.distance
+    )
+
+
+def _outermost(name: str, couples: np.ndarray, spins: np.ndarray) -> Outermost:
+    """The furthest term where couples, (groups, n, n[, n]) and symmetric, is True."""
+    pairs = couples if couples.ndim == 3 else couples.any(axis=-1)
+    first = pairs.argmax(axis=-1)  # each spin's first partner: (groups, n)
+    reach = np.where(pairs.any(axis=-1), np.arange(pairs.shape[-1]) - first, 0)
+    group, last = np.unravel_index(reach.argmax(), reach.shape)
+    places = [first[group, last], last]
+    if couples.ndim == 4:
+        places.insert(1, couples[group, *places].argmax())
+    return Outermost(max(0, int(reach[group, last])), name, tuple(int(spins[p]) for p in places))
+
+
+@dataclass(frozen=True)
+class Band:
+    """Groups of queries whose spins couple to the `width` spins before them, and no others.
+
+    Attributes:
+        h: (groups, queries, n).
+        couplings: (groups, n, features), what each spin's sign is multiplied by besides h: J to
+            the `width` spins before it, oldest first, then, with three-body couplings, K to the
+            pairs of them in the order of `pair_products`. Zero before the first spin.
+        width: length of the window, at least 1.
+    """
+
+    h: Array
+    couplings: Array
+    width: int
+
+    @classmethod
+    def cut(cls, block: Block, width: int) -> "Band":
+        """The band of a block that has no couplings outside it."""
+        width = max(1, width)
+        sites = np.arange(block.num_spins)[:, None]
+        window = sites - width + np.arange(width)  # (n, width)
+
+        def entries(couplings: Array, *others: np.ndarray) -> Array:
+            places = [like(np.maximum(s, 0), block.h, keep_dtype=True) for s in (*others, sites)]
+            return couplings[:, *places] * like(others[0] >= 0, block.h)
+
+        couplings = entries(block.J, window)
+        if block.K is not None:
+            first, second = np.triu_indices(width, 1)
+            triples = entries(block.K, window[:, first], window[:, second])
+            couplings = namespace(block.h).concat([couplings, triples], axis=-1)
+        return cls(block.h, couplings, width)
+
+    def at(self, groups: slice, queries: slice) -> "Band":
+        """Some of its queries."""
+        return Band(self.h[groups, queries], self.couplings[groups], self.width)
+
+    def to_numpy(self) -> "Band":
+        """The same band in float64 NumPy arrays on the host."""
+        h, couplings = (to_numpy(array).astype(float) for array in (self.h, self.couplings))
+        return Band(h, couplings, self.width)
+
+    @np.errstate(over="ignore")  # refused below
+    def scaled(self, beta: Array) -> "Band":
+        """The band with fields and couplings times beta.
+
+        Raises:
+            ValueError: they leave the range of their dtype.
+        """
+        h, couplings = beta * self.h, beta * self.couplings
+        xp = namespace(h)
+        # A window meets at most 2 * width + 1 sites, each twice its couplings away from its best.
+        limit = xp.finfo(h.dtype).max / (4 * self.width + 4)
+        fits = xp.sum(xp.abs(detach(couplings)), axis=-1) < limit
+        if not (xp.all(fits) and xp.all(xp.isfinite(detach(h)))):
+            raise ValueError(
+                f"beta times the fields or couplings leaves the range of "
+                f"{str(h.dtype).removeprefix('torch.')}; scale the problem down"
+            )
+        return Band(h, couplings, self.width)
+
+    def costs(self) -> tuple[Array, Array, Array]:
+        """What each sign of each spin costs, given the window before it.
+
+        Minus twice the terms that oppose the sign: relative to the best that each term could do,
+        and so free of the cancellation that would drown ordinary terms beside a huge one (-1e9 is
+        a customary mask).
+
+        Returns:
+            of the couplings, (n, 2, groups, 1, 2, 2**(width-1)), where the axes are the spin,
+            its sign (-1, +1), and the window's state: its oldest spin and the other spins;
+            of the fields, (n, 2, groups, queries, 1, 1);
+            and what to add to both: the sum of all absolute values, (groups, queries).
+        """
+        xp = namespace(self.h)
+        up, down = _parts(self.couplings)
+        states = spin_table(self.width)
+        features = states
+        if self.couplings.shape[-1] > self.width:
+            features = np.concatenate([states, pair_products(states)], axis=-1)
+        opposed = like(np.concatenate([features - 1, -1 - features], axis=-1).T, self.h)
+        signs = [xp.concat(pair, axis=-1) @ opposed for pair in ([down, up], [up, down])]
+        tables = xp.permute_dims(xp.stack(signs), (2, 0, 1, 3))  # (n, 2, groups, 2**width)
+        tables = xp.reshape(tables, (*tables.shape[:-1], 1, 2, -1))
+        h_up, h_down = _parts(self.h)
+        fields = -2 * xp.permute_dims(xp.stack([h_up, h_down]), (3, 0, 1, 2))
+        best = xp.sum(h_up + h_down, axis=-1) + xp.sum(up + down, axis=(-2, -1))[:, None]
+        return tables, fields[..., None, None], best
+
+
+def _parts(x: Array) -> tuple[Array, Array]:
+    """x as the difference of its positive and negative part.
+
+    Their derivatives at 0 are right only together: that of x up - down is 1 for any weights.
+    """
+    xp = namespace(x)
+    up = xp.where(x > 0, x, xp.zeros_like(x))
+    return up, up - x

@@ -21,8 +21,8 @@ The estimators, by name:
 - "straight_through": the sampler's moments forward, and backward as if m = tanh(beta (h + J m))
   with the m on the right held fixed. Needs no samples and adds no noise, but is biased where spins
   are correlated.
-- "auto": exact where the sampler is differentiable, correlation for thermal samples of two reads or more, straight-through
-  for all else.
+- "auto": exact where the sampler is differentiable, correlation for thermal samples of two reads
+  or more, straight-through for all else.
 
 A symmetric J stores each pair twice, so each of its entries carries half of the pair's
 derivative; each of the six entries of a triple in K carries a sixth.

@@ -66,7 +66,7 @@ def test_entries_lead_to_samplers_of_that_name(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("exakt", r"no sampler is called 'exakt' \(did you mean 'exact'\?\); there are exact, sa"),
+        ("exakt", r"no sampler is called 'exakt' \(did you mean 'exact'\?\); there are exact, "),
         ("zzz", "no sampler is called 'zzz'; there are exact"),
         (3, "no sampler is called 3; there are exact"),
         (None, "no sampler is called None"),

@@ -29,6 +29,16 @@ def detach(x: Array) -> Array:
     return x.detach() if is_torch(x) else x
 
 
+def concat(arrays: list[Array], axis: int) -> Array:
+    """Arrays joined along an axis; a single one as it is."""
+    return arrays[0] if len(arrays) == 1 else namespace(arrays[0]).concat(arrays, axis=axis)
+
+
+def records_gradient(x: Array) -> bool:
+    """Whether operations on x are recorded to be differentiated."""
+    return is_torch(x) and bool(x.requires_grad) and bool(namespace(x).is_grad_enabled())
+
+
 def to_numpy(x: Array) -> np.ndarray:
     """x as a NumPy array on the host, detached; no copy where none is needed."""
     return np.asarray(x.detach().cpu().numpy() if is_torch(x) else x)

@@ -2,39 +2,30 @@
 
 It is loaded when a sampler has met a tensor, so PyTorch is there already.
 
-With D = 1 - m^2 and B the symmetric matrix df/dm, a solution m = tanh f(m; p) moves with its
-parameters as dm = R (df/dp) dp, where R = (1/D - B)^-1. So a gradient g arriving at m becomes
-v = R g at the field, and passes on to the parameters as through f alone. v itself is the fixed
-point of v = D (g + B v), hence differentiable in the same way, and so on to any order.
+With D = 1 - m^2 and the symmetric B = df/dm, a solution of m = tanh f(m; p) moves with its
+parameters as dm = R (df/dp) dp, where R = (1/D - B)^-1 (implicit function theorem). So a gradient
+g arriving at m becomes v = R g at the field, and goes on to the parameters as through f with m
+held fixed. v is itself the fixed point of v = D (g + B v), hence differentiable in the same way,
+and so on to any order.
 """
 
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
-
-class Equation(Protocol):
-    """m = tanh field(m), as `isingsample.samplers.mean_field.MeanField` has it."""
-
-    def field(self, m: Tensor, h: Tensor, J: Tensor, K: Tensor | None = None) -> Tensor:
-        """f(m; h, J, K)."""
-
-    def bend(self, v: Tensor, m: Tensor, J: Tensor, K: Tensor | None = None) -> Tensor:
-        """B v."""
-
-    def response(self, g: Tensor, m: Tensor, *couplings: Tensor) -> Tensor:
-        """R g."""
+from isingsample.samplers._mean_field_equation import Equation
 
 
 def implicit(equation: Equation, m: Tensor, h: Tensor, *couplings: Tensor) -> Tensor:
-    """A solution m, found without autograd, as a function of its parameters.
+    """A solution m that was found without autograd, as a function of its parameters.
 
     Args:
         equation: what m solves.
         m: (groups, queries, n).
         h: (groups, queries, n).
-        couplings: J (groups, n, n), and K (groups, n(n-1)/2, n) where there is any.
+        couplings: J, and K where there is any, as the equation has them.
 
     Returns:
         m, differentiable in h and couplings to any order.
@@ -44,6 +35,8 @@ def implicit(equation: Equation, m: Tensor, h: Tensor, *couplings: Tensor) -> Te
 
 
 class _Solution(torch.autograd.Function):
+    """m(h, J, K)."""
+
     @staticmethod
     def forward(ctx: Any, equation: Equation, m: Tensor, *parameters: Tensor) -> Tensor:
         solution = m.clone()
@@ -53,33 +46,48 @@ class _Solution(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> tuple[Tensor | None, ...]:
-        m, *parameters = ctx.saved_tensors
-        _, *couplings = parameters
+        m, h, *couplings = ctx.saved_tensors
         with torch.autocast(g.device.type, enabled=False):
             v = _Response.apply(ctx.equation, g, m, *couplings)  # type: ignore[no-untyped-call]
-            _, pull = torch.func.vjp(lambda *p: ctx.equation.field(m, *p), *parameters)
-            return None, None, *pull(v)
+            return None, None, *_pulled(lambda *p: ctx.equation.field(m, *p), (h, *couplings), v)
 
 
 class _Response(torch.autograd.Function):
+    """v = R g, as a function of g, m, J and K."""
+
     @staticmethod
     def forward(ctx: Any, equation: Equation, g: Tensor, m: Tensor, *couplings: Tensor) -> Tensor:
-        v = equation.response(g, m, *couplings)
+        v: Tensor = equation.response(g, m, *couplings)
         ctx.equation = equation
         ctx.save_for_backward(v, g, m, *couplings)
         return v
 
     @staticmethod
     def backward(ctx: Any, w: Tensor) -> tuple[Tensor | None, ...]:
-        v, g, m, *couplings = ctx.saved_tensors
         equation = ctx.equation
+        v, *inputs = ctx.saved_tensors
+        _, m, *couplings = inputs
 
         def step(g: Tensor, m: Tensor, *couplings: Tensor) -> Tensor:
-            return (1 - m * m) * (g + equation.bend(v, m, *couplings))
+            moved: Tensor = (1 - m * m) * (g + equation.bend(v, m, *couplings))
+            return moved
 
         with torch.autocast(w.device.type, enabled=False):
-            # The gradient at the step is y = w + B D y; with u = D y that is R once more.
+            # What arrives at the step is y = w + B D y: with u = D y, y = w + B u and u = R w.
             u = _Response.apply(equation, w, m, *couplings)  # type: ignore[no-untyped-call]
-            y = w + equation.bend(u, m, *couplings)
-            _, pull = torch.func.vjp(step, g, m, *couplings)
-            return None, *pull(y)
+            return None, *_pulled(step, inputs, w + equation.bend(u, m, *couplings))
+
+
+def _pulled(
+    function: Callable[..., Tensor], inputs: Sequence[Tensor], gradient: Tensor
+) -> tuple[Tensor, ...]:
+    """The gradients at the inputs of a function, each by itself: none flows on to another."""
+    again = torch.is_grad_enabled()  # whether this gradient may be differentiated in turn
+    with torch.enable_grad():
+        # Aliases: they keep the inputs apart here, and lead on to them in the next derivative.
+        apart = [x.view_as(x) if again else x.detach() for x in inputs]
+        for x in apart:
+            if not x.requires_grad:
+                x.requires_grad_()
+        total = (function(*apart) * gradient).sum()
+    return torch.autograd.grad(total, apart, create_graph=again)

@@ -72,6 +72,11 @@ _BUILT_IN = (
         "all moments exactly at any length, where couplings reach up to 16 spins",
     ),
     Entry(
+        "mean_field",
+        "isingsample.samplers.mean_field:MeanField",
+        "mean field, naive or TAP, at any size; approximate",
+    ),
+    Entry(
         "sa",
         "isingsample.samplers.annealing:SimulatedAnnealing",
         "simulated annealing that ends at beta",

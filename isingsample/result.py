@@ -44,13 +44,17 @@ class SampleResult:
     log_partition: Array | None = None
     info: Mapping[str, Any] = field(default_factory=dict)
     _correlation: Callable[[], Array] | None = field(default=None, repr=False)
+    _entropy: Callable[[], Array] | None = field(default=None, repr=False)
 
     @cached_property
     def correlation(self) -> Array:
         """<s_j s_k>, (..., n, n); 1 on the diagonal, 0 at absent spins. Computed when asked."""
-        if self._correlation is None:
-            raise ValueError(f"{self.info.get('sampler', 'this sampler')} gives no correlations")
-        return self._correlation()
+        return self._asked_for("correlations", self._correlation)
+
+    @cached_property
+    def entropy(self) -> Array:
+        """-sum_s P(s) ln P(s) in nats, (...). Computed when asked, by exact solvers only."""
+        return self._asked_for("entropy", self._entropy)
 
     @cached_property
     def energy(self) -> Array | None:
@@ -72,10 +76,18 @@ class SampleResult:
         return to_sampleset(self, index)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What pickle and copy take: the correlation itself, for the way to it cannot be sent."""
-        if self._correlation is None:
-            return self.__dict__
-        return {**self.__dict__, "_correlation": partial(_given, self.correlation)}
+        """What pickle and copy take: values in place of the ways to them, which cannot be sent."""
+        state = dict(self.__dict__)
+        if self._correlation is not None:
+            state["_correlation"] = partial(_given, self.correlation)
+        if self._entropy is not None:
+            state["_entropy"] = partial(_given, self.entropy)
+        return state
+
+    def _asked_for(self, what: str, compute: Callable[[], Array] | None) -> Array:
+        if compute is None:
+            raise ValueError(f"{self.info.get('sampler', 'this sampler')} gives no {what}")
+        return compute()
 
     def __repr__(self) -> str:
         reads = None if self.samples is None else self.samples.shape[-2]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from isingsample._arrays import Array, detach, like, namespace, to_numpy
+from isingsample._arrays import Array, detach, like, namespace, records_gradient, to_numpy
 from isingsample.blocks import Block
 from isingsample.energies import pair_products, spin_table
 
@@ -17,21 +17,32 @@ class Outermost:
         distance: largest difference between its spins' places in the block; 0 without couplings.
         name: "J" or "K".
         spins: the indices of its spins in the problem.
+        learned: whether it counts because it requires a gradient, be it zero or not.
     """
 
     distance: int
     name: str
     spins: tuple[int, ...]
+    learned: bool
 
 
-def outermost(block: Block) -> Outermost:
-    """The term of a block that reaches furthest; of J, if one of K reaches as far."""
-    found = _outermost("J", to_numpy(block.J) != 0, block.spins)
-    if block.K is None:
-        return found
-    return max(
-        found, _outermost("K", to_numpy(block.K) != 0, block.spins), key=lambda term: term.distance
-    )
+def outermost(block: Block, *, learned: bool) -> Outermost:
+    """The term of a block that reaches furthest; of J, if one of K reaches as far.
+
+    Args:
+        block: its couplings are searched for entries other than zero.
+        learned: count every entry of an array that requires a gradient, for that of an entry is
+            not zero where the entry is.
+    """
+    arrays = {"J": block.J} if block.K is None else {"J": block.J, "K": block.K}
+    terms = []
+    for name, couplings in arrays.items():
+        if learned and records_gradient(couplings):
+            ends = (*block.spins[: couplings.ndim - 2], block.spins[-1])
+            terms.append(Outermost(block.num_spins - 1, name, tuple(map(int, ends)), True))
+        else:
+            terms.append(_outermost(name, to_numpy(couplings) != 0, block.spins))
+    return max(terms, key=lambda term: term.distance)
 
 
 def _outermost(name: str, couples: np.ndarray, spins: np.ndarray) -> Outermost:
@@ -43,7 +54,8 @@ def _outermost(name: str, couples: np.ndarray, spins: np.ndarray) -> Outermost:
     places = [first[group, last], last]
     if couples.ndim == 4:
         places.insert(1, couples[group, *places].argmax())
-    return Outermost(max(0, int(reach[group, last])), name, tuple(int(spins[p]) for p in places))
+    distance = max(0, int(reach[group, last]))
+    return Outermost(distance, name, tuple(int(spins[place]) for place in places), False)
 
 
 @dataclass(frozen=True)
@@ -98,7 +110,8 @@ class Band:
         """
         h, couplings = beta * self.h, beta * self.couplings
         xp = namespace(h)
-        # A window meets at most 2 * width + 1 sites, each twice its couplings away from its best.
+        # Windows differ by what the couplings of `width` spins cost, and a sign adds its own: twice
+        # their sizes each.
         limit = xp.finfo(h.dtype).max / (4 * self.width + 4)
         fits = xp.sum(xp.abs(detach(couplings)), axis=-1) < limit
         if not (xp.all(fits) and xp.all(xp.isfinite(detach(h)))):
@@ -109,11 +122,11 @@ class Band:
         return Band(h, couplings, self.width)
 
     def costs(self) -> tuple[Array, Array, Array]:
-        """What each sign of each spin costs, given the window before it.
+        """The logarithmic weight of each sign of each spin, given the window before it.
 
-        Minus twice the terms that oppose the sign: relative to the best that each term could do,
-        and so free of the cancellation that would drown ordinary terms beside a huge one (-1e9 is
-        a customary mask).
+        Relative to the most that each term could give: minus twice those that oppose the sign, and
+        so free of the cancellation that would drown ordinary terms beside a huge one (-1e9 is a
+        customary mask).
 
         Returns:
             of the couplings, (n, 2, groups, 1, 2, 2**(width-1)), where the axes are the spin,
@@ -140,7 +153,7 @@ class Band:
 def _parts(x: Array) -> tuple[Array, Array]:
     """x as the difference of its positive and negative part.
 
-    Their derivatives at 0 are right only together: that of x up - down is 1 for any weights.
+    Their derivatives at 0, where that of up is 0, are right only together.
     """
     xp = namespace(x)
     up = xp.where(x > 0, x, xp.zeros_like(x))

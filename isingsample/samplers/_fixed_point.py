@@ -10,7 +10,7 @@ from isingsample._arrays import Array, like, namespace, to_numpy
 
 @dataclass(frozen=True)
 class Settled:
-    """Where the iterations of a block of queries ended.
+    """Where the iterations of some queries ended.
 
     Attributes:
         x: (groups, queries, n).
@@ -27,8 +27,8 @@ class Settled:
 class DampedIteration:
     """x <- damping x + (1 - damping) step(x), until step(x) = x.
 
-    Each query stops where it has converged by itself, so that its result depends on no other;
-    and those that have stopped are left behind, so that a few slow ones do not hold up the batch.
+    Each query stops at its own convergence, so that its result depends on no other; and those
+    that have stopped are left behind, so that a few slow ones do not hold up the batch.
 
     Attributes:
         max_iterations: steps after which a query counts as not converged.
@@ -54,9 +54,9 @@ class DampedIteration:
         Args:
             step: step(x, *by_query, *by_group), of the shape of x; called with parts of the batch.
             x: where to start, (groups, queries, n).
-            by_query: arrays (groups, queries, ...).
-            by_group: arrays (groups, ...).
-            taken: steps already taken, of the max_iterations.
+            by_query: what else a step needs of each query, (groups, queries, n).
+            by_group: what it needs of each group, (groups, ...).
+            taken: how many of the max_iterations were taken on the way to x.
         """
         xp = namespace(x)
         moving = np.ones(x.shape[:2], bool)
@@ -65,27 +65,28 @@ class DampedIteration:
             change = step(x, *by_query, *by_group) - x
             largest = xp.max(xp.abs(x), axis=-1)
             bound = self.tolerance * xp.where(largest > 1, largest, xp.ones_like(largest))
-            moving = moving & ~to_numpy(xp.max(xp.abs(change), axis=-1) <= bound)  # NaN moves
+            # Said this way round, a NaN never counts as converged.
+            moving = moving & ~to_numpy(xp.max(xp.abs(change), axis=-1) <= bound)
             if count == self.max_iterations or not moving.any():
                 break
             iterations += moving
-            go = like(moving, x, keep_dtype=True)[..., None]
-            x = xp.where(go, x + (1 - self.damping) * change, x)
+            on = like(moving, x, keep_dtype=True)[..., None]
+            x = xp.where(on, x + (1 - self.damping) * change, x)
+            # The smallest rectangle that holds all that move. Those that fill it up stand still.
             groups, width = np.flatnonzero(moving.any(axis=1)), moving.sum(axis=1).max()
             if 2 * len(groups) * width <= moving.size:
-                # The smallest rectangle with all that move; those that fill it up stand still.
                 queries = np.argsort(~moving[groups], axis=1, kind="stable")[:, :width]
-                part = groups[:, None], queries
-                at = tuple(like(i, x, keep_dtype=True) for i in part)
-                rest = self.settle(
+                rest = (groups[:, None], queries)
+                at = tuple(like(index, x, keep_dtype=True) for index in rest)
+                later = self.settle(
                     step,
                     x[at],
                     tuple(array[at] for array in by_query),
                     tuple(array[at[0][:, 0]] for array in by_group),
                     count + 1,
                 )
-                x[at] = rest.x
-                moving[part] = ~rest.converged
-                iterations[part] += rest.iterations
+                x[at] = later.x
+                moving[rest] = ~later.converged
+                iterations[rest] += later.iterations
                 break
         return Settled(x, ~moving, iterations)

@@ -1,69 +1,140 @@
-r"""Exact marginals of many queries at the speed of matrix products.
+r"""The couplings of a problem, tabulated over the states of its two halves.
 
-The n spins are split into a left and a right half. With x and y the halves' states,
+The n spins are split into a left and a right half of a and b spins. With x and y their states,
 
 .. math::
 
     e^{-E(x, y)} = A_q[x] \; W[x, y] \; B_q[y]
 
-where W holds all couplings and is shared by the queries, and A_q, B_q hold query q's fields.
-Summing out y for all queries at once is the product B W^T, summing out x is A W: two products of
-2 Q 2^n flops, and memory for Q (2^a + 2^b) numbers instead of Q 2^n.
+where W holds the couplings across the halves and is shared by the queries; A_q and B_q hold query
+q's fields and the couplings inside each half. W is never needed as a whole: it comes in blocks of
+rows. Without three-body couplings the left half splits once more, x = (u, v), and
 
-Each factor is scaled to a largest entry of 1. A query whose sum Z is too small in these units
-(its fields work against strong couplings) may have lost its leading terms to underflow; those
-few are computed again in the log domain, in float64.
+.. math::
+
+    W[(u, v), y] = U[u, y] \; V[v, y],
+
+so that an entry costs one multiplication and 2**(a/2 + 1) rows of exponentials make all 2**a.
+Each column of U and V is scaled to a largest entry of 1; so, then, is each column of W.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
-import numpy as np
-
-from isingsample._arrays import Array, detach, like, namespace, to_numpy
+from isingsample._arrays import Array, detach, like, namespace
 from isingsample.energies import interactions, pair_indices, pair_products, spin_table
-from isingsample.samplers._inverse_cdf import invert
 
-# Below these sums, terms that mattered may have underflowed (float32: 1e-38, float64: 1e-308).
-_SAFE_SUM = {"float32": 1e-25, "float64": 1e-280}
 # Entries of the largest temporary array: 2**22 doubles are 32 MiB, of the order of a cache.
-_CHUNK_ENTRIES = 2**22
+CHUNK_ENTRIES = 2**22
+
+
+def table_bytes(num_spins: int) -> float:
+    """Memory of the tables of n spins in float64 without K, one block of rows included."""
+    a = num_spins // 2
+    columns = 2.0 ** min(num_spins - a, 1000)
+    rows = 2.0 ** min(a // 2, 1000) + 2.0 ** min(a - a // 2, 1000) + a + 4
+    return 8 * (min(rows * columns, 1e300) + 2 * min(CHUNK_ENTRIES, 2.0 ** min(num_spins, 1000)))
+
+
+def slices(length: int, step: int) -> list[slice]:
+    """range(length) in slices of step, at least 1."""
+    return [slice(i, min(i + max(1, step), length)) for i in range(0, length, max(1, step))]
 
 
 @dataclass(frozen=True)
 class Halves:
-    """The couplings of some groups of queries, tabulated over both halves' states.
+    """Tables for some groups of queries, each with its couplings; all times beta.
 
     Attributes:
         left: (2**a, a) states of the first a = n // 2 spins.
         right: (2**b, b) states of the other b spins.
-        log_weights: (groups, 2**a, 2**b), minus beta times the couplings' energy.
+        left_inner: (groups, 2**a) minus the energy of the couplings inside the left half, less
+            their largest value.
+        right_inner: (groups, 2**b) likewise for the right half plus `peak`.
+        offset: (groups,) both largest values.
+        forces: (groups, 2**b, a) fields that a right state puts on the left spins.
+        pair_forces: (groups, 2**b, a(a-1)/2) likewise on the left pairs, or None without K.
+        peak: (groups, 2**b) the largest log-weight of each column.
+        factors: U (groups, 2**(a//2), 2**b) and V (groups, 2**(a - a//2), 2**b), or None with K.
     """
 
     left: Array
     right: Array
-    log_weights: Array
+    left_inner: Array
+    right_inner: Array
+    offset: Array
+    forces: Array
+    pair_forces: Array | None
+    peak: Array
+    factors: tuple[Array, Array] | None
 
     @classmethod
     def of(cls, J: Array, K: Array | None) -> "Halves":
-        """Tables for couplings (groups, n, n), already multiplied by beta."""
+        """Tables for J (groups, n, n) and K (groups, n, n, n), already multiplied by beta."""
         num_spins = J.shape[-1]
         a = num_spins // 2
         left, right = (like(spin_table(k), J) for k in (a, num_spins - a))
-        across = left @ J[:, :a, a:]
-        inner_left = inner_right = None
+        forces = right @ J[:, a:, :a]
+        pair_forces = inner_left = inner_right = None
         if K is not None:
             inner_left, inner_right = K[:, :a, :a, :a], K[:, a:, a:, a:]
-            first, second = pair_indices(left)
-            across = across + pair_products(left) @ K[:, first, second, a:]
-        log_weights = across @ right.T
-        if K is not None:
             first, second = pair_indices(right)
-            by_pair = left @ K[:, :a, a + first, a + second]
-            log_weights = log_weights + by_pair @ pair_products(right).T
-        log_weights = log_weights + interactions(left, J[:, :a, :a], inner_left)[:, :, None]
-        log_weights = log_weights + interactions(right, J[:, a:, a:], inner_right)[:, None, :]
-        return cls(left, right, log_weights)
+            forces = forces + pair_products(right) @ K[:, a + first, a + second, :a]
+            first, second = pair_indices(left)
+            pair_forces = right @ K[:, first, second, a:].mT
+        if pair_forces is None:
+            peak, factors = _factorised(forces)
+        else:
+            peak, factors = _largest_of_columns(left, forces, pair_forces), None
+        left_inner, left_peak = _below_zero(interactions(left, J[:, :a, :a], inner_left))
+        right_energy = interactions(right, J[:, a:, a:], inner_right) + peak
+        right_inner, right_peak = _below_zero(right_energy)
+        return cls(
+            left,
+            right,
+            left_inner,
+            right_inner,
+            left_peak + right_peak,
+            forces,
+            pair_forces,
+            peak,
+            factors,
+        )
+
+    @property
+    def row_blocks(self) -> list[slice]:
+        """Slices of left states whose weights make arrays of a bounded size."""
+        inner = 1 if self.factors is None else self.factors[1].shape[1]
+        widest = len(self.forces) * len(self.right)
+        return slices(len(self.left), inner * max(1, CHUNK_ENTRIES // (widest * inner)))
+
+    @property
+    def queries_at_once(self) -> int:
+        """How many single queries a block of rows can be worked out for, each with its own."""
+        return max(1, CHUNK_ENTRIES // int(self.row_blocks[0].stop * len(self.right)))
+
+    def log_weights(self, states: Array) -> Array:
+        """ln W for some left states, ([groups,] rows, a): (groups, rows, 2**b)."""
+        return _log_weights(states, self.forces, self.pair_forces)
+
+    def weights(self, rows: slice) -> Array:
+        """W of one of the row blocks, each whole column scaled to 1: (groups, rows, 2**b)."""
+        return self._all_weights if rows.stop - rows.start == len(self.left) else self._part(rows)
+
+    @cached_property
+    def _all_weights(self) -> Array:
+        """W where it is small enough for one block: made once for all queries."""
+        return self._part(slice(0, len(self.left)))
+
+    def _part(self, rows: slice) -> Array:
+        xp = namespace(self.forces)
+        if self.factors is None:
+            return xp.exp(self.log_weights(self.left[rows]) - self.peak[:, None, :])
+        outer, inner = self.factors
+        size = inner.shape[1]
+        part = outer[:, rows.start // size : rows.stop // size]
+        product = part[:, :, None, :] * inner[:, None, :, :]
+        return xp.reshape(product, (len(inner), -1, inner.shape[-1]))
 
     def fields(self, h: Array) -> tuple[Array, Array, Array]:
         """h.s of each half's states, relative to the largest possible.
@@ -87,168 +158,35 @@ class Halves:
         return *halves, xp.sum(up + down, axis=-1)
 
 
-@dataclass(frozen=True)
-class Marginals:
-    """Exact distributions of both halves, for queries (groups, queries).
-
-    Attributes:
-        left: (groups, queries, 2**a) probabilities, each row summing to 1.
-        right: (groups, queries, 2**b).
-        log_partition: (groups, queries).
-        cross: <s_j s_k> between the halves, (groups, queries, a, b); None if not asked for.
-    """
-
-    left: Array
-    right: Array
-    log_partition: Array
-    cross: Array
+def _log_weights(states: Array, forces: Array, pair_forces: Array | None) -> Array:
+    logs = states @ forces.mT
+    return logs if pair_forces is None else logs + pair_products(states) @ pair_forces.mT
 
 
-def chunks(groups: int, queries: int, num_spins: int) -> Iterator[tuple[slice, list[slice]]]:
-    """Slices of groups, each with slices of queries, that keep temporary arrays small."""
-    half = 2 ** (num_spins - num_spins // 2)
-    group_step = max(1, _CHUNK_ENTRIES >> num_spins)
-    query_step = max(1, _CHUNK_ENTRIES // (half * min(group_step, groups)))
-    for g in range(0, groups, group_step):
-        starts = range(0, queries, query_step)
-        yield slice(g, g + group_step), [slice(q, q + query_step) for q in starts]
+def _factorised(forces: Array) -> tuple[Array, tuple[Array, Array]]:
+    """The largest log-weight of each column, and U and V without it."""
+    xp = namespace(forces)
+    outer = forces.shape[-1] // 2
+    peaks, factors = [], []
+    for part in (forces[..., :outer], forces[..., outer:]):
+        logs = like(spin_table(part.shape[-1]), part) @ part.mT
+        peaks.append(detach(xp.max(logs, axis=1)))
+        factors.append(xp.exp(logs - peaks[-1][:, None, :]))
+    return peaks[0] + peaks[1], (factors[0], factors[1])
 
 
-def row_slices(rows: int, num_spins: int) -> list[slice]:
-    """Slices of rows that each hold 2**num_spins numbers."""
-    step = max(1, _CHUNK_ENTRIES >> num_spins)
-    return [slice(start, start + step) for start in range(0, rows, step)]
+def _largest_of_columns(left: Array, forces: Array, pair_forces: Array) -> Array:
+    """The largest log-weight of each column, where W does not factorise: by looking at all."""
+    xp = namespace(forces)
+    step = CHUNK_ENTRIES // (len(forces) * forces.shape[1])
+    peaks = [
+        xp.max(detach(_log_weights(left[rows], forces, pair_forces)), axis=1)
+        for rows in slices(len(left), step)
+    ]
+    return xp.max(xp.stack(peaks), axis=0)
 
 
-def marginals(h: Array, J: Array, K: Array | None, halves: Halves, cross: bool) -> Marginals:
-    """Marginals of queries h (groups, queries, n); fields and couplings are times beta."""
-    xp = namespace(h)
-    fast, total = _products(h, halves, cross)
-    safe = to_numpy(total) > _SAFE_SUM[str(total.dtype).removeprefix("torch.")]
-    if safe.all():
-        return fast
-    _check_range(h, halves.log_weights)
-    # Without fields Z is at least 1, so the substitutes below are finite, and so are gradients.
-    keep = like(safe, h, keep_dtype=True)
-    fast, _ = _products(xp.where(keep[..., None], h, xp.zeros_like(h)), halves, cross)
-    group, query = (like(i, h, keep_dtype=True) for i in np.nonzero(~safe))
-    wide = xp.float64
-    precise = Halves.of(xp.astype(J, wide), None if K is None else xp.astype(K, wide))
-    slow = _log_domain(xp.astype(h[group, query], wide), precise, group, cross)
-    place = np.zeros(safe.shape, dtype=np.int64)
-    place[~safe] = np.arange(np.count_nonzero(~safe))
-    slot = like(place, h, keep_dtype=True)
-
-    def choose(quick: Array, careful: Array) -> Array:
-        chosen = xp.reshape(keep, (*keep.shape, *[1] * (quick.ndim - 2)))
-        return xp.where(chosen, quick, xp.astype(careful, h.dtype)[slot])
-
-    return Marginals(
-        choose(fast.left, slow.left),
-        choose(fast.right, slow.right),
-        choose(fast.log_partition, slow.log_partition),
-        None if fast.cross is None or slow.cross is None else choose(fast.cross, slow.cross),
-    )
-
-
-def _products(h: Array, halves: Halves, cross: bool) -> tuple[Marginals, Array]:
-    """Marginals by matrix products, and each query's sum in scaled units.
-
-    Where the sum is 0 in these units the marginals are meaningless, but finite.
-    """
-    xp = namespace(h)
-    a = halves.left.shape[-1]
-    shift = detach(xp.max(xp.max(halves.log_weights, axis=-1), axis=-1))
-    weights = xp.exp(halves.log_weights - shift[:, None, None])
-    left_field, right_field, largest_field = halves.fields(h)
-    left, right = xp.exp(left_field), xp.exp(right_field)
-    onto_left = left * (right @ weights.mT)
-    onto_right = right * (left @ weights)
-    total = xp.sum(onto_right, axis=-1)
-    scale = xp.where(total > 0, total, xp.ones_like(total))
-    between = None
-    if cross:
-        columns = [((left * halves.left[:, i]) @ weights * right) @ halves.right for i in range(a)]
-        between = _stacked(columns, h, halves) / scale[..., None, None]
-    log_partition = xp.log(scale) + largest_field + shift[:, None]
-    by_query = scale[..., None]
-    return Marginals(onto_left / by_query, onto_right / by_query, log_partition, between), total
-
-
-def _check_range(*arrays: Array) -> None:
-    for array in arrays:
-        if not np.isfinite(to_numpy(array)).all():
-            raise ValueError(
-                f"beta times the fields or couplings leaves the range of "
-                f"{str(array.dtype).removeprefix('torch.')}; scale the problem down"
-            )
-
-
-def _stacked(columns: list[Array], h: Array, halves: Halves) -> Array:
-    xp = namespace(h)
-    if columns:
-        return xp.stack(columns, axis=-2)
-    return xp.zeros((*h.shape[:-1], 0, halves.right.shape[-1]), dtype=h.dtype, device=h.device)
-
-
-def _log_domain(h: Array, halves: Halves, group: Array, cross: bool) -> Marginals:
-    """Marginals of single queries h (rows, n) with their groups (rows,), safe at any range."""
-    xp = namespace(h)
-    parts = []
-    for rows in row_slices(h.shape[0], h.shape[-1]):
-        joint, log_partition = joint_distribution(h[rows], halves, group[rows])
-        between = halves.left.T @ joint @ halves.right if cross else log_partition
-        parts.append((xp.sum(joint, axis=-1), xp.sum(joint, axis=-2), log_partition, between))
-    left, right, log_partition, between = (
-        xp.concat(list(column), axis=0) for column in zip(*parts, strict=True)
-    )
-    return Marginals(left, right, log_partition, between if cross else None)
-
-
-def joint_distribution(h: Array, halves: Halves, group: Array) -> tuple[Array, Array]:
-    """P(x, y) of single queries (rows, 2**a, 2**b) and ln Z (rows,), in the log domain."""
-    xp = namespace(h)
-    logs, largest_field = log_joint(h, halves, group)
-    peak = detach(xp.max(xp.max(logs, axis=-1), axis=-1))
-    joint = xp.exp(logs - peak[:, None, None])
-    total = xp.sum(xp.sum(joint, axis=-1), axis=-1)
-    _check_range(total)
-    return joint / total[:, None, None], xp.log(total) + peak + largest_field
-
-
-def log_joint(h: Array, halves: Halves, group: Array) -> tuple[Array, Array]:
-    """ln of the unnormalised P(x, y) of queries h (rows, n), relative to the largest field energy.
-
-    Returns:
-        (rows, 2**a, 2**b), and what to add to it: (rows,).
-    """
-    left, right, largest = halves.fields(h)
-    return left[:, :, None] + right[:, None, :] + halves.log_weights[group], largest
-
-
-def draw_states(
-    h: np.ndarray, J: np.ndarray, K: np.ndarray | None, halves: Halves, uniforms: np.ndarray
-) -> np.ndarray:
-    """Independent exact samples: the left half from its marginal, the right half given the left.
-
-    Args:
-        h: (groups, queries, n), and J, K and halves as for `marginals`, in float64.
-        uniforms: (groups, queries, num_reads, 2) in [0, 1).
-
-    Returns:
-        (groups, queries, num_reads, n) int8.
-    """
-    groups, queries, reads, _ = uniforms.shape
-    left = marginals(h, J, K, halves, cross=False).left
-    x = invert(np.cumsum(left, axis=-1), uniforms[..., 0]).reshape(-1)
-    _, right_field, _ = halves.fields(h)
-    query = np.repeat(np.arange(groups * queries), reads)
-    fields = right_field.reshape(groups * queries, -1)
-    threshold = uniforms[..., 1].reshape(-1, 1)
-    y = np.empty_like(x)
-    for rows in row_slices(len(x), halves.right.shape[-1]):
-        logs = fields[query[rows]] + halves.log_weights[query[rows] // queries, x[rows]]
-        given_left = np.exp(logs - logs.max(axis=-1, keepdims=True))
-        y[rows] = invert(np.cumsum(given_left, axis=-1), threshold[rows])[:, 0]
-    states = np.concatenate([halves.left[x], halves.right[y]], axis=-1).astype(np.int8)
-    return states.reshape(groups, queries, reads, -1)
+def _below_zero(logs: Array) -> tuple[Array, Array]:
+    """logs less the largest of each row, and that."""
+    largest = detach(namespace(logs).max(logs, axis=-1))
+    return logs - largest[:, None], largest

@@ -119,6 +119,20 @@ def correlations(band: Band) -> tuple[Array]:
     return (lower + lower.mT + like(np.eye(num_spins), lower),)
 
 
+def entropies(band: Band) -> tuple[Array]:
+    """-sum_s P(s) ln P(s), (groups, queries).
+
+    The sum of each spin's entropy given its window: of terms of one sign, free of cancellation.
+    """
+    xp = namespace(band.h)
+    window, parts = _first_window(band), []
+    for conditional in conditionals(band)[0]:
+        possible = xp.where(conditional > 0, conditional, xp.ones_like(conditional))
+        parts.append(xp.sum(window * conditional * xp.log(possible), axis=(0, -2, -1)))
+        window = _shifted(_joint(window, conditional))
+    return (-xp.sum(xp.stack(parts, axis=-1), axis=-1),)
+
+
 def walk(ups: Sequence[np.ndarray], uniforms: np.ndarray) -> np.ndarray:
     """Go through the chain from the first spin to the last.
 

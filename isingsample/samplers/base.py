@@ -45,6 +45,7 @@ class Solution:
         correlation: a function giving (groups, queries, n, n), called only when asked for.
         samples: (groups, queries, num_reads, n) int8.
         log_partition: (groups, queries), for the block's couplings and fields without offset.
+        entropy: a function giving (groups, queries), called only when asked for.
         per_query: further arrays (groups, queries), reported in info in batch order.
         info: further facts about the whole call.
     """
@@ -55,6 +56,7 @@ class Solution:
     correlation: Callable[[], Array] | None = None
     samples: Array | None = None
     log_partition: Array | None = None
+    entropy: Callable[[], Array] | None = None
     per_query: Mapping[str, Array] = field(default_factory=dict)
     info: Mapping[str, Any] = field(default_factory=dict)
 
@@ -196,6 +198,9 @@ class Sampler(ABC):
         def correlation() -> Array:
             return gather([s.correlation() for s in solutions if s.correlation], 2)
 
+        def entropy() -> Array:
+            return gather([s.entropy() for s in solutions if s.entropy], 0)
+
         info: dict[str, Any] = {"sampler": self.name, "options": self.options}
         for solution in solutions:
             info.update(solution.info)
@@ -223,6 +228,7 @@ class Sampler(ABC):
             log_partition=log_partition,
             info=info,
             _correlation=correlation if all(s.correlation for s in solutions) else None,
+            _entropy=entropy if all(s.entropy for s in solutions) else None,
         )
 
 
@@ -310,4 +316,5 @@ def _nothing_to_solve(block: Block, reads: int | None) -> Solution:
         correlation=lambda: blank(num_spins, num_spins),
         samples=None if reads is None else blank(reads, num_spins, dtype=np.int8),
         log_partition=blank(),
+        entropy=blank,
     )

@@ -7,18 +7,27 @@ from typing import Any, ClassVar
 import numpy as np
 
 from isingsample import _validation as check
-from isingsample._arrays import Array, detach, like, namespace
+from isingsample._arrays import Array, concat, detach, like, namespace
 from isingsample._memory import available_memory, readable_bytes
 from isingsample.blocks import Block, split
 from isingsample.errors import TooLargeError
 from isingsample.problem import IsingProblem
 from isingsample.samplers._band import Band, Outermost, outermost
-from isingsample.samplers._windows import best, conditionals, correlations, moments, walk
+from isingsample.samplers._windows import (
+    best,
+    conditionals,
+    correlations,
+    entropies,
+    moments,
+    walk,
+)
 from isingsample.samplers.base import Minimizer, Solution
 from isingsample.streams import Streams
 
-# Conditionals of a chunk of queries: 2**22 doubles are 32 MiB.
-_CHUNK_ENTRIES = 2**22
+# The conditionals of a chunk of queries: those of one spin should fit into a cache, beside a few
+# temporaries, and those of all spins into memory. 2**24 doubles are 128 MiB.
+_STEP_ENTRIES = 2**16
+_CHUNK_ENTRIES = 2**24
 # Arrays of n 2**(w+1) numbers alive at once: costs, conditionals and temporaries.
 _TABLES = 4
 
@@ -27,16 +36,18 @@ _TABLES = 4
 class Transfer(Minimizer):
     """All moments exactly where no coupling reaches further than w spins, at any length.
 
-    J_jk must be 0 for |j - k| > w, and K_jkl where its spins are further apart than that. A query
-    costs n 2**w operations and as many numbers, its correlations n**2 2**w. In PyTorch the result
+    J and K must be 0 between spins whose places differ by more than w. A query costs n 2**w
+    operations and as many numbers, its correlations n**2 2**w operations. In PyTorch the result
     is differentiable in h, J, K and beta, twice and on any device; the gradient keeps some ten
-    numbers for each of the n 2**w windows of a query.
+    numbers for each of the n 2**w windows of a query. Where J or K requires a gradient, zeros
+    count as couplings, for their gradient is not zero, unless half_width says that they stay so.
 
     Attributes:
         num_reads: independent samples to draw for each problem besides the moments; None for no
             samples. Moments are exact either way.
         max_width: problems with a larger w are refused: each step up doubles the cost.
-        half_width: w; None to find it from J and K, which must not reach further.
+        half_width: w, beyond which J and K must be zero, and get gradient zero; None to find it
+            from J and K.
 
     Raises:
         ValueError: a coupling reaches further than half_width.
@@ -67,9 +78,9 @@ class Transfer(Minimizer):
     def _check(self, problem: IsingProblem) -> None:
         for block in split(problem):
             if not block.is_empty:
-                self._check_block(block, outermost(block), problem)
+                self._check_term(self._outermost(block), block, problem)
 
-    def _check_block(self, block: Block, term: Outermost, problem: IsingProblem) -> None:
+    def _check_term(self, term: Outermost, block: Block, problem: IsingProblem) -> None:
         batched = getattr(problem, term.name).ndim > len(term.spins)
         entry = f"{term.name}[{', '.join([*['...'] * batched, *map(str, term.spins)])}]"
         if self.half_width is not None and term.distance > self.half_width:
@@ -77,20 +88,29 @@ class Transfer(Minimizer):
                 f"{entry} is a coupling of spins {term.distance} apart: a band wider than "
                 f"declared, half_width={self.half_width}"
             )
-        width = self._width(block, term)
+        width = self._width(term, block)
         itemsize = 8 if "64" in str(problem.h.dtype) else 4
         needed = float(_TABLES * itemsize * block.num_spins) * 2.0 ** min(width + 1, 1000)
         available = available_memory()
         if width > self.max_width or needed > available:
+            remedy = "Order the spins so that those that couple are near each other"
+            if term.learned:
+                remedy = (
+                    f"As {term.name} requires a gradient, its zeros count as couplings: declare "
+                    f"by half_width how far it will reach"
+                )
             raise TooLargeError(
                 f"{entry} couples spins {term.distance} apart; the transfer of {block.num_spins} "
                 f"spins with a half width of {width} needs 2**{width} states for each and about "
                 f"{readable_bytes(needed)} of memory; the limit is max_width={self.max_width} and "
-                f"{readable_bytes(available)} are available. Order the spins so that those that "
-                f"couple are near each other, or use a Monte Carlo sampler such as 'sa'"
+                f"{readable_bytes(available)} are available. {remedy}, or use a Monte Carlo "
+                f"sampler such as 'sa'"
             )
 
-    def _width(self, block: Block, term: Outermost) -> int:
+    def _outermost(self, block: Block) -> Outermost:
+        return outermost(block, learned=self.half_width is None)
+
+    def _width(self, term: Outermost, block: Block) -> int:
         width = term.distance if self.half_width is None else self.half_width
         return min(width, block.num_spins - 1)
 
@@ -105,10 +125,11 @@ class Transfer(Minimizer):
             correlation=lambda: _over_chunks(scaled, lambda b, _: correlations(b))[0],
             samples=None if self.num_reads is None else self._draw(band, beta, block, streams),
             log_partition=log_partition,
+            entropy=lambda: _over_chunks(scaled, lambda b, _: entropies(b))[0],
         )
 
     def _band(self, block: Block) -> Band:
-        return Band.cut(block, self._width(block, outermost(block)))
+        return Band.cut(block, self._width(self._outermost(block), block))
 
     def _draw(self, band: Band, beta: Any, block: Block, streams: Streams) -> Array:
         reads, num_spins = self.num_reads or 0, block.num_spins
@@ -142,15 +163,15 @@ def _over_chunks(
         compute: from some queries and their slices of groups and queries, (groups, queries, ...).
         numbers: how many it needs for each query, if more than the windows' conditionals.
     """
-    xp = namespace(band.h)
     groups, queries, num_spins = band.h.shape
-    each = max(numbers, num_spins << (band.width + 1))
-    group_step = max(1, _CHUNK_ENTRIES // each)
-    query_step = max(1, _CHUNK_ENTRIES // (each * min(group_step, groups)))
+    step = 2 ** (band.width + 1)
+    chunk = min(_STEP_ENTRIES // step, _CHUNK_ENTRIES // max(numbers, num_spins * step))
+    group_step = max(1, min(chunk, groups))
+    query_step = max(1, chunk // group_step)
     rows = []
     for g in range(0, groups, group_step):
         starts = range(0, queries, query_step)
         cells = [(slice(g, g + group_step), slice(q, q + query_step)) for q in starts]
         parts = [compute(band.at(*cell), cell) for cell in cells]
-        rows.append([xp.concat(list(column), axis=1) for column in zip(*parts, strict=True)])
-    return tuple(xp.concat(list(column), axis=0) for column in zip(*rows, strict=True))
+        rows.append([concat(list(column), axis=1) for column in zip(*parts, strict=True)])
+    return tuple(concat(list(column), axis=0) for column in zip(*rows, strict=True))

@@ -5,10 +5,11 @@ array-api-compat's NumPy or PyTorch, whichever made x. PyTorch is only ever
 seen through arrays that a caller made with it, so `import isingsample` never loads it.
 """
 
+import sys
 from typing import Any, TypeAlias
 
-import array_api_compat
 import numpy as np
+from array_api_compat import numpy as numpy_namespace
 
 # A numpy.ndarray or a torch.Tensor. Neither library offers one type for both.
 Array: TypeAlias = Any
@@ -16,12 +17,17 @@ Array: TypeAlias = Any
 
 def is_torch(x: object) -> bool:
     """Whether x is a torch.Tensor."""
-    return bool(array_api_compat.is_torch_array(x))
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(x, torch.Tensor)
 
 
 def namespace(x: Array) -> Any:
     """The array namespace (NumPy's or PyTorch's) that x belongs to."""
-    return array_api_compat.array_namespace(x)
+    if not is_torch(x):
+        return numpy_namespace
+    from array_api_compat import torch as torch_namespace
+
+    return torch_namespace
 
 
 def detach(x: Array) -> Array:
@@ -49,5 +55,5 @@ def like(x: np.ndarray, reference: Array, *, keep_dtype: bool = False) -> Array:
     dtype = None if keep_dtype else reference.dtype
     if not is_torch(reference):
         return np.asarray(x, dtype=dtype)
-    x = np.require(x, requirements=["C", "W"])  # PyTorch takes no negative strides, nor read-only
+    x = x.copy()  # PyTorch takes no negative strides, and warns of read-only arrays
     return namespace(reference).asarray(x, dtype=dtype, device=reference.device)

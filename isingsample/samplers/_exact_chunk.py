@@ -14,6 +14,7 @@ from isingsample.samplers._marginals import (
     log_joint,
     log_sum,
     marginals,
+    single_spins,
 )
 
 
@@ -36,20 +37,9 @@ class Chunk:
     at: tuple[slice, slice]
 
     def moments(self) -> tuple[Array, Array, Array]:
-        """Magnetization, P(s = +1) and ln Z.
-
-        P(+1) is summed by itself: (m + 1)/2 would lose it to cancellation where it is small.
-        """
-        xp = namespace(self.h)
+        """Magnetization, P(s = +1) and ln Z."""
         solved = marginals(self.h, self.J, self.K, self.halves, cross=False)
-        sides = []
-        for weights, states in ((solved.left, self.halves.left), (solved.right, self.halves.right)):
-            spins = states.shape[-1]
-            both = weights @ xp.concat([0.5 + 0.5 * states, 0.5 - 0.5 * states], axis=-1)
-            sides.append((both[..., :spins], both[..., spins:]))
-        up, down = (xp.concat(list(side), axis=-1) for side in zip(*sides, strict=True))
-        total = up + down  # not solved.total: rounding must not push a probability beyond 1
-        return (up - down) / total, up / total, solved.log_partition
+        return *single_spins(solved, self.halves), solved.log_partition
 
     def correlation(self) -> tuple[Array]:
         """<s_j s_k>: (groups, queries, n, n)."""

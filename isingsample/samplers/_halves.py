@@ -19,7 +19,6 @@ Each column of U and V is scaled to a largest entry of 1; so, then, is each colu
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 from isingsample._arrays import Array, detach, like, namespace
 from isingsample.energies import interactions, pair_indices, pair_products, spin_table
@@ -119,14 +118,6 @@ class Halves:
 
     def weights(self, rows: slice) -> Array:
         """W of one of the row blocks, each whole column scaled to 1: (groups, rows, 2**b)."""
-        return self._all_weights if rows.stop - rows.start == len(self.left) else self._part(rows)
-
-    @cached_property
-    def _all_weights(self) -> Array:
-        """W where it is small enough for one block: made once for all queries."""
-        return self._part(slice(0, len(self.left)))
-
-    def _part(self, rows: slice) -> Array:
         xp = namespace(self.forces)
         if self.factors is None:
             return xp.exp(self.log_weights(self.left[rows]) - self.peak[:, None, :])

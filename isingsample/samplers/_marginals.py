@@ -127,6 +127,22 @@ def products(h: Array, halves: Halves, *, cross: bool) -> Marginals:
     return Marginals(concat(onto_left, axis=-1), right_sums, total, log_partition, cross_sum)
 
 
+def single_spins(solved: Marginals, halves: Halves) -> tuple[Array, Array]:
+    """Magnetization and P(s = +1): (groups, queries, n).
+
+    P(+1) is summed by itself: (m + 1)/2 would lose it to cancellation where it is small.
+    """
+    xp = namespace(solved.left)
+    sides = []
+    for weights, states in ((solved.left, halves.left), (solved.right, halves.right)):
+        spins = states.shape[-1]
+        both = weights @ xp.concat([0.5 + 0.5 * states, 0.5 - 0.5 * states], axis=-1)
+        sides.append((both[..., :spins], both[..., spins:]))
+    up, down = (xp.concat(list(side), axis=-1) for side in zip(*sides, strict=True))
+    total = up + down  # not solved.total: rounding must not push a probability beyond 1
+    return (up - down) / total, up / total
+
+
 def check_range(*arrays: Array) -> None:
     """ValueError where any array has left the range of its dtype."""
     for array in arrays:

@@ -16,7 +16,7 @@ from isingsample.problem import IsingProblem
 from isingsample.samplers import _halves
 from isingsample.samplers._exact_chunk import Chunk
 from isingsample.samplers._halves import Halves, slices, table_bytes
-from isingsample.samplers._marginals import draw_states
+from isingsample.samplers._marginals import draw_states, products, single_spins
 from isingsample.samplers.base import Minimizer, Solution, check_beta, check_is_problem
 from isingsample.streams import Streams
 
@@ -175,3 +175,31 @@ class Exact(Minimizer):
             entries = free // (_ARRAYS_PER_QUERY * _WIDEST_ENTRY)
         half = 2 ** (block.num_spins - block.num_spins // 2)
         return slices(groups, group_step), slices(queries, int(entries // (half * group_step)))
+
+
+def moments_unchecked(h: Array, J: Array, K: Array | None = None) -> tuple[Array, Array, Array]:
+    """Magnetization, P(s = +1) and ln Z at beta = 1, without any check: for inner loops.
+
+    What `Exact` does once everything is known to be right. It is one graph for torch.compile.
+    Where fields fight couplings so strongly that a query's sum underflows, its results are wrong
+    without a warning; `Exact` notices and computes them again.
+
+    Args:
+        h: (..., n) floats; all queries at once.
+        J: (n, n) of the same dtype, symmetric with zero diagonal.
+        K: (n, n, n) likewise, or None.
+
+    Returns:
+        (..., n), (..., n) and (...).
+    """
+    xp = namespace(h)
+    batch, num_spins = h.shape[:-1], h.shape[-1]
+    triples = None if K is None else K[None]
+    halves = Halves.of(J[None], triples)
+    solved = products(xp.reshape(h, (1, -1, num_spins)), halves, cross=False)
+    magnetization, up = single_spins(solved, halves)
+    return (
+        xp.reshape(magnetization, (*batch, num_spins)),
+        xp.reshape(up, (*batch, num_spins)),
+        xp.reshape(solved.log_partition, batch),
+    )

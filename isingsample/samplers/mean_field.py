@@ -75,6 +75,7 @@ class MeanField(Sampler):
 
     name: ClassVar[str] = "mean_field"
     runs_on_host: ClassVar[bool] = False
+    differentiable: ClassVar[bool] = True
     thermal: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

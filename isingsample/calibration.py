@@ -15,8 +15,8 @@ temperature for each body order:
     \beta_k = 2 \int_0^\tau B \, \sin(2 k \Phi) \, dt, \qquad \Phi(t) = \int_t^\tau A \, dt',
 
 k = 1 for h, 2 for J, 3 for K. This is linear response: seen from the end, the driver turns each Z
-by the angle 2 Phi about X, so that <+| Z(t) Z |+> = exp(2i Phi); k spins multiply to exp(2ik Phi),
-of which the commutator in Kubo's formula keeps the sine.
+by the angle 2 Phi about X, so that ``<+| Z(t) Z |+>`` = exp(2i Phi); k spins multiply to
+exp(2ik Phi), of which the commutator in Kubo's formula keeps the sine.
 """
 
 import math

@@ -25,10 +25,10 @@ class Deviation:
     """Distance of a batch of estimates from the exact solution.
 
     Attributes:
-        mean: mean over problems and spins of |m - m_exact|.
+        mean: mean over problems and spins of ``|m - m_exact|``.
         largest: the largest of them.
-        total_variation: mean over problems of sum_s |P(s) - P_exact(s)| / 2 of the histogram of
-            reads; NaN without reads.
+        total_variation: mean over problems of ``sum_s |P(s) - P_exact(s)| / 2`` of the histogram
+            of reads; NaN without reads.
     """
 
     mean: float

@@ -24,7 +24,12 @@ def contenders(
     known: dict[str, Callable[[], Sampler]] = {
         "exact": partial(get_sampler, "exact"),
         "exact-reads": partial(get_sampler, "exact", num_reads=num_reads),
+        "transfer": partial(get_sampler, "transfer"),
+        "mean_field": partial(get_sampler, "mean_field"),
         "sa": partial(get_sampler, "sa", num_reads=num_reads),
+        "dimod-tree": partial(
+            get_sampler, "dimod", child="TreeDecompositionSampler", num_reads=num_reads
+        ),
         "sa-optimising": partial(_optimising_annealer, num_reads),
         "dqa": partial(get_sampler, "dqa", num_reads=num_reads),
         "dqa-raw": partial(get_sampler, "dqa", num_reads=num_reads, calibration="none"),

@@ -65,7 +65,7 @@ class Entry:
 
 
 _BUILT_IN = (
-    Entry("exact", "isingsample.samplers.exact:Exact", "all moments exactly, up to 24 spins"),
+    Entry("exact", "isingsample.samplers.exact:Exact", "all moments exactly, up to 28 spins"),
     Entry(
         "transfer",
         "isingsample.samplers.transfer:Transfer",

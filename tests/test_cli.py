@@ -1,23 +1,40 @@
 """The command line, run as a user runs it."""
 
 import json
-import os
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from isingsample.cli import main
 
-def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "isingsample.cli", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={**os.environ, **environment},
-        check=False,
-    )
+
+@dataclass(frozen=True)
+class Done:
+    """What a finished command left behind."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
+    """Run the command line in this process, as the console script does."""
+
+    def run(*arguments: str, **environment: str) -> Done:
+        monkeypatch.setattr(sys, "argv", ["isingsample", *arguments])
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        with pytest.raises(SystemExit) as finished:
+            main()
+        printed = capsys.readouterr()
+        return Done(int(finished.value.code or 0), printed.out, printed.err)
+
+    return run
 
 
 @pytest.fixture
@@ -28,7 +45,7 @@ def edges(tmp_path: Path) -> Path:
     return path
 
 
-def test_solve_prints_energy_state_and_magnetization(edges: Path) -> None:
+def test_solve_prints_energy_state_and_magnetization(run: Callable[..., Done], edges: Path) -> None:
     done = run("solve", str(edges))
     assert done.returncode == 0, done.stderr
     assert "+0.178218" in done.stdout
@@ -37,7 +54,7 @@ def test_solve_prints_energy_state_and_magnetization(edges: Path) -> None:
     assert "ln Z at β = 1: 1.642405402" in done.stdout
 
 
-def test_solve_json_with_a_sampler_and_options(edges: Path) -> None:
+def test_solve_json_with_a_sampler_and_options(run: Callable[..., Done], edges: Path) -> None:
     done = run("solve", str(edges), "--sampler", "sa", "--option", "num_reads=500", "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
@@ -50,7 +67,7 @@ def test_solve_json_with_a_sampler_and_options(edges: Path) -> None:
         assert abs(found["magnetization"][label] - m) < 5 * ((1 - m**2) / 500) ** 0.5
 
 
-def test_solve_says_when_a_result_is_not_thermal(edges: Path) -> None:
+def test_solve_says_when_a_result_is_not_thermal(run: Callable[..., Done], edges: Path) -> None:
     done = run(
         "solve", str(edges), "--sampler", "dimod", "--option", "child=SteepestDescentSampler"
     )
@@ -58,14 +75,16 @@ def test_solve_says_when_a_result_is_not_thermal(edges: Path) -> None:
     assert "Not thermal" in done.stdout
 
 
-def test_samplers_are_listed_without_a_token_or_config() -> None:
+def test_samplers_are_listed_without_a_token_or_config(run: Callable[..., Done]) -> None:
     done = run("samplers", DWAVE_API_TOKEN="")
     assert done.returncode == 0, done.stderr
     for name in ("exact", "sa", "dimod", "dqa", "dwave"):
         assert name in done.stdout
 
 
-def test_compare_prints_a_table_and_writes_a_figure(tmp_path: Path) -> None:
+def test_compare_prints_a_table_and_writes_a_figure(
+    run: Callable[..., Done], tmp_path: Path
+) -> None:
     figure = tmp_path / "figure.png"
     done = run(
         "compare", "--windows", "1", "--length", "4", "--reads", "100",
@@ -79,7 +98,7 @@ def test_compare_prints_a_table_and_writes_a_figure(tmp_path: Path) -> None:
     assert figure.read_bytes().startswith(b"\x89PNG")
 
 
-def test_compare_json_is_json(tmp_path: Path) -> None:
+def test_compare_json_is_json(run: Callable[..., Done], tmp_path: Path) -> None:
     done = run(
         "compare", "--windows", "1", "--length", "3", "--reads", "50", "--json",
         "--samplers", "exact,exact-reads", "--out", str(tmp_path / "figure.png"),
@@ -111,7 +130,7 @@ BAD = [
 
 @pytest.mark.parametrize(("arguments", "message"), BAD)
 def test_bad_input_is_one_line_and_exit_code_2(
-    edges: Path, arguments: tuple[str, ...], message: str
+    run: Callable[..., Done], edges: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     done = run(*(str(edges) if a == "EDGES" else a for a in arguments))
     assert done.returncode == 2
@@ -120,7 +139,42 @@ def test_bad_input_is_one_line_and_exit_code_2(
     assert message in done.stderr
 
 
-def test_version() -> None:
+def test_version(run: Callable[..., Done]) -> None:
     from isingsample import __version__
 
     assert run("--version").stdout.strip() == __version__
+    module = [sys.executable, "-m", "isingsample.cli", "--version"]
+    done = subprocess.run(module, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == __version__
+
+
+def test_interrupt_ends_quietly(
+    run: Callable[..., Done], edges: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("isingsample._commands.load_problem", interrupt)
+    done = run("solve", str(edges))
+    assert done.returncode == 130
+    assert done.stdout == ""
+
+
+def test_a_bug_is_not_taken_for_bad_input(
+    run: Callable[..., Done], edges: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr("isingsample._commands.load_problem", broken)
+    with pytest.raises(ZeroDivisionError, match="a bug"):
+        run("solve", str(edges))
+
+
+def test_without_typer_it_says_what_to_install(
+    run: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "typer", None)
+    done = run("samplers")
+    assert done.returncode == 2
+    assert "pip install 'isingsample[cli]'" in done.stderr

@@ -41,7 +41,7 @@ class DQA(Sampler):
     from the ground state of the driver, too fast to end in the ground state of E. For weak
     problems the outcome is near a Boltzmann distribution, each body order at its own temperature
     (see `isingsample.calibration`); calibration undoes that. It is an expansion for weak fields
-    and couplings: the error grows with them (|beta h| above 1 is already far off), and results
+    and couplings: the error grows with them (``|beta h|`` above 1 is already far off), and results
     are never thermal. Longer anneals are nearer to Boltzmann.
 
     The circuit is simulated once for each query, and its 2**n outcome probabilities are exact.

@@ -289,6 +289,18 @@ def test_one_warning_that_says_what_to_raise() -> None:
     assert np.isfinite(result.magnetization).all()
 
 
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_queries_that_are_left_behind_keep_their_count(library: str) -> None:
+    h = np.zeros((9, 6))  # m = 0 is a solution, and all but one start there
+    h[4] = 0.3
+    J = -2 * (1 - np.eye(6))
+    problem = IsingProblem(**in_library(library, {"h": h, "J": J}))
+    with pytest.warns(UserWarning, match="1 of 9 problems"):
+        result = MeanField(max_iterations=30).sample(problem)
+    np.testing.assert_array_equal(result.info["converged"], np.arange(9) != 4)
+    np.testing.assert_array_equal(result.info["iterations"], 30 * (np.arange(9) == 4))
+
+
 def test_more_damping_calms_what_swings() -> None:
     # An antiferromagnet, all of whose spins change places at each step.
     problem = IsingProblem(np.full(6, 0.3), -2 * (1 - np.eye(6)))

@@ -190,6 +190,13 @@ def test_the_size_of_the_gradient_does_not_matter() -> None:
         torch.testing.assert_close(many / size, one, rtol=1e-12, atol=0)
 
 
+def test_gradients_close_to_an_instability_converge_in_float32() -> None:
+    # The response is 1 / (1 - J), a hundred times the gradient that arrives.
+    h, J = leaf(np.zeros(2), "float32"), leaf([[0.0, 0.99], [0.99, 0.0]], "float32")
+    MeanField(max_iterations=10_000).sample(IsingProblem(h, J)).magnetization.sum().backward()
+    np.testing.assert_allclose(h.grad, 100, rtol=1e-3)
+
+
 def test_where_no_gradient_converges_it_is_that_of_single_spins() -> None:
     # m = 0 solves the equation, unstably: any push would grow without end.
     h, J = leaf(np.zeros(3)), leaf(1 - np.eye(3))

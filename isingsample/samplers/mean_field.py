@@ -55,10 +55,10 @@ class MeanField(Sampler):
         order: "naive", or "tap" for the equation with the reaction term, which takes no K.
         max_iterations: steps after which a query counts as not converged.
         damping: share of the old m kept at each step, in [0, 1).
-        tolerance: largest |m_j - tanh(beta f_j)| of a query that has converged, and in the same
-            way of its gradient. Each query stops at its own convergence: no result depends on
-            what else is in the batch. info["converged"] and info["iterations"] are NumPy arrays
-            with an entry for each problem.
+        tolerance: largest distance of a converged query's m_j from tanh(beta f_j), and likewise
+            for its gradient. Each query stops at its own convergence: no result depends on what
+            else is in the batch. info["converged"] and info["iterations"] are NumPy arrays with
+            an entry for each problem.
 
     Raises:
         ValueError: three-body couplings with order="tap"; fields or couplings (for TAP also

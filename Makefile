@@ -43,7 +43,7 @@ clean:
 
 # What `make compare` needs, without torch.
 $(VENV)/.compare: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) --editable ".[cli,dimod,qiskit,dwave]"
+	$(PIP) --editable ".[cli,numba,dimod,qiskit,dwave]"
 	@touch $@
 
 # Everything, for tests, lint, docs and benchmarks.

@@ -4,6 +4,13 @@ Each query is an Ising problem over the keys; the attention weight of a key is t
 that its spin is up. The arrows point one way: this package knows isingsample, never the reverse.
 """
 
+try:
+    import torch  # noqa: F401
+except ImportError:
+    from isingsample import MissingExtraError
+
+    raise MissingExtraError("attention_bridge", "torch") from None
+
 from attention_bridge.functional import boltzmann_attention
 from attention_bridge.gradients import symmetrised
 from attention_bridge.module import BoltzmannAttention

@@ -33,6 +33,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 from torch.autograd.function import once_differentiable
 
 from isingsample import IsingProblem, Sampler, SampleResult
@@ -69,6 +70,11 @@ def up_probability(
         up = sampler.sample(problem, beta=beta, seed=seed).probability
         return up
     parameters = [t for t in (problem.h, problem.J, problem.K) if t is not None]
+    if any(map(_has_tangent, parameters)):
+        raise ValueError(
+            f"estimators such as gradient={gradient!r} have no forward-mode derivatives; use "
+            f"reverse mode, or a differentiable sampler such as 'exact'"
+        )
     needed = torch.is_grad_enabled() and any(t.requires_grad for t in parameters)
     if needed and gradient == "correlation" and getattr(sampler, "num_reads", None) == 1:
         raise _too_few_reads(sampler, 1)  # before a sampler that may be slow, or paid for
@@ -112,6 +118,12 @@ def symmetrised(couplings: Tensor, order: int = 2) -> Tensor:
         # Filled, not multiplied by 0: whatever stands on a diagonal is of no consequence.
         mean = mean.masked_fill(same.reshape([n if a in pair else 1 for a in range(order)]), 0.0)
     return mean
+
+
+def _has_tangent(tensor: Tensor) -> bool:
+    """Whether forward-mode differentiation is going on through a tensor."""
+    dual = forward_ad.unpack_dual(tensor)  # type: ignore[no-untyped-call]
+    return dual.tangent is not None
 
 
 class _Correlation(torch.autograd.Function):

@@ -159,7 +159,8 @@ class BoltzmannAttention(nn.Module):
 
     def _split_heads(self, x: Tensor) -> Tensor:
         """(..., positions, embed_dim) to (..., num_heads, positions, embed_dim / num_heads)."""
-        return x.reshape(*x.shape[:-1], self.num_heads, -1).transpose(-3, -2)
+        width = self.embed_dim // self.num_heads
+        return x.reshape(*x.shape[:-1], self.num_heads, width).transpose(-3, -2)
 
 
 def _combined(attn_mask: Tensor | None, key_padding_mask: Tensor | None) -> Tensor | None:

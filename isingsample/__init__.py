@@ -5,6 +5,7 @@ exact solver, Monte Carlo, a quantum circuit, any dimod sampler or a D-Wave anne
 Optional dependencies are loaded when a sampler needs them, never on import.
 """
 
+from isingsample._progress import progress
 from isingsample.errors import IsingSampleError, MissingExtraError, TooLargeError
 from isingsample.problem import IsingProblem
 from isingsample.registry import get_sampler, list_samplers
@@ -26,4 +27,5 @@ __all__ = [
     "TooLargeError",
     "get_sampler",
     "list_samplers",
+    "progress",
 ]

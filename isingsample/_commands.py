@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from isingsample import __version__
 from isingsample._progress import progress
@@ -31,9 +32,10 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
+    pretty_exceptions_enable=False,  # its tracebacks would show a token among the local variables
 )
 # Wide enough for the table where the output is a file or a pipe, whose width nobody knows.
-_out = Console(width=None if sys.stdout.isatty() else 140)
+_out = Console(width=None if sys.stdout.isatty() else 140, markup=False, highlight=False)
 _err = Console(stderr=True)
 
 BetaOption = Annotated[float, typer.Option(min=0.0, help="Inverse temperature.")]
@@ -74,6 +76,8 @@ def compare_command(
     """Compare samplers with the exact solution, on the problems of an attention layer."""
     names = None if samplers is None else [name.strip() for name in samplers.split(",")]
     chosen = contenders(reads, names, seed=seed)
+    if out.is_dir() or not out.parent.is_dir():
+        raise ValueError(f"--out {out} is not a file in an existing folder")
     corpus = find_corpus(text)
     problem = attention_problem(corpus.text, length=length, windows=windows, seed=seed)
     title = (
@@ -89,14 +93,15 @@ def compare_command(
             rows.append(row)
             following = labels[len(rows)] if len(rows) < len(labels) else "done"
             bar.update(task, advance=1, description=following)
-    save_comparison(rows, out, title)
     if as_json:
         print(json.dumps({"title": title, "rows": comparison_records(rows)}, indent=2))
-        return
-    _out.print(comparison_table(rows, title))
-    for line in failures(rows):
-        _out.print(line, style="dim", highlight=False, soft_wrap=True)
-    _out.print(f"Figure: {out}", highlight=False)
+    else:
+        _out.print(comparison_table(rows, title))
+        for line in failures(rows):
+            _out.print(line, style="dim", soft_wrap=True)
+    save_comparison(rows, out, title)
+    if not as_json:
+        _out.print(f"Figure: {out}")
 
 
 @app.command()
@@ -149,10 +154,10 @@ def samplers_command() -> None:
     """List the samplers: what each does, what it needs, whether it is available."""
     table = Table()
     for heading in ("name", "what it does", "needs", "available"):
-        table.add_column(heading)
+        table.add_column(heading, no_wrap=heading == "available", overflow="fold")
     for name, entry in list_samplers().items():
         available = "yes" if entry.available else f"no: {entry.install}"
-        table.add_row(name, entry.summary, entry.extra or "–", available)
+        table.add_row(*map(Text, (name, entry.summary, entry.extra or "–", available)))
     _out.print(table)
 
 
@@ -190,7 +195,7 @@ def _solution_table(
     for place, label in enumerate(labels):
         spin = "–" if state is None else f"{state[place]:+d}"
         spread = "–" if np.isnan(error[place]) else f"{error[place]:.2g}"
-        table.add_row(str(label), spin, f"{m[place]:+.6f}", spread)
+        table.add_row(Text(str(label)), spin, f"{m[place]:+.6f}", spread)
     return table
 
 

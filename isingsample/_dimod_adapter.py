@@ -5,7 +5,7 @@ from typing import Any
 
 import dimod
 
-from isingsample.interop import from_bqm
+from isingsample.interop import from_bqm, plain
 from isingsample.samplers.base import Sampler
 from isingsample.streams import Seed
 
@@ -46,12 +46,12 @@ class DimodAdapter(dimod.Sampler):  # type: ignore[misc]  # dimod ships no types
             unknown: other arguments: ignored with dimod's warning.
         """
         self.remove_unknown_kwargs(**unknown)
-        reads = num_reads or self._sampler.options["num_reads"] or 1
+        reads = self._sampler.options["num_reads"] or 1 if num_reads is None else num_reads
         options: dict[str, Any] = {"num_reads": reads}
         sampler = dataclasses.replace(self._sampler, **options)
         result = sampler.sample(from_bqm(bqm), beta=beta, seed=seed)
         states = (result.samples, list(result.problem.labels))
         found = dimod.SampleSet.from_samples_bqm(
-            states, bqm.spin, sort_labels=False, info=dict(result.info)
+            states, bqm.spin, sort_labels=False, info=plain(result.info)
         )
         return found.change_vartype(bqm.vartype, inplace=False)

@@ -34,6 +34,8 @@ def check_count(name: str, value: Any, minimum: int = 1) -> int:
 
 def check_number(name: str, value: Any, minimum: float = -math.inf) -> float:
     """value as a finite float of at least minimum; TypeError or ValueError name the option."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value.item()
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number, not {value!r}")
     try:
@@ -68,6 +70,8 @@ def real_array(name: str, value: Any) -> Array:
         return _real_tensor(name, value)
     if value is None:
         raise TypeError(f"{name} is None; pass an array of real numbers")
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(f"{name} is a masked array; pass its data, and what is there as present=")
     try:
         array = np.asarray(value)
     except ValueError as error:
@@ -129,7 +133,7 @@ def check_couplings(name: str, array: Array) -> bool:
             f"it to zero; it belongs in offset, if energies matter"
         )
     remedy = f"Each pair counts once: for an upper-triangular {name} pass {name} + {name}.T"
-    return _check_symmetric(name, values, (-2, -1), remedy)
+    return _check_symmetric(name, values, 2, (-2, -1), remedy)
 
 
 def check_three_body(name: str, array: Array) -> bool:
@@ -148,7 +152,7 @@ def check_three_body(name: str, array: Array) -> bool:
             f"left is a field on the other spin and belongs in h"
         )
     remedy = f"Each triple counts once: its six entries of {name} must be equal"
-    swaps = [_check_symmetric(name, values, axes, remedy) for axes in ((-2, -1), (-3, -2))]
+    swaps = [_check_symmetric(name, values, 3, axes, remedy) for axes in ((-2, -1), (-3, -2))]
     return all(swaps)
 
 
@@ -159,20 +163,24 @@ def distinct_indices(num_spins: int, rank: int) -> np.ndarray:
     return distinct
 
 
-def _check_symmetric(name: str, values: np.ndarray, axes: tuple[int, int], remedy: str) -> bool:
+def _check_symmetric(
+    name: str, values: np.ndarray, rank: int, axes: tuple[int, int], remedy: str
+) -> bool:
     """Whether values are exactly the same with two axes swapped; ValueError if not nearly."""
     with np.errstate(over="ignore"):
         difference = np.abs(values - np.swapaxes(values, *axes))
-    largest = difference.max(initial=0.0)
-    if largest > _SYMMETRY_TOLERANCE[values.dtype.name] * np.abs(values).max(initial=0.0):
-        where = [int(i) for i in np.unravel_index(difference.argmax(), difference.shape)]
+    # Relative to each problem's own couplings: its neighbours in a batch may be far larger.
+    scale = np.abs(values).max(axis=tuple(range(-rank, 0)), keepdims=True, initial=0.0)
+    wrong = difference > _SYMMETRY_TOLERANCE[values.dtype.name] * scale
+    if wrong.any():
+        where = [int(i) for i in np.argwhere(wrong)[0]]
         mirror = where.copy()
         mirror[axes[0]], mirror[axes[1]] = where[axes[1]], where[axes[0]]
         raise ValueError(
             f"{name} must be symmetric, but {entry(name, where)} = {values[*where]:g} and "
             f"{entry(name, mirror)} = {values[*mirror]:g}. {remedy}"
         )
-    return bool(largest == 0)
+    return not difference.any()
 
 
 def entry(name: str, where: Sequence[int]) -> str:

@@ -4,6 +4,7 @@ import numpy as np
 
 from isingsample import _validation as check
 from isingsample.problem import IsingProblem
+from isingsample.streams import Streams
 
 _COUPLING = 0.5
 _DECAY = 5.0
@@ -36,7 +37,7 @@ def attention_problem(
         check.check_count(name, value)
     if len(text) < length:
         raise ValueError(f"a window needs {length} characters; the text has {len(text)}")
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(Streams.from_seed(seed).key)
     alphabet, codes = np.unique(list(text), return_inverse=True)
     starts = rng.integers(0, len(text) - length + 1, size=windows)
     tokens = codes[starts[:, None] + np.arange(length)]  # (windows, length)

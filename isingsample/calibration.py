@@ -78,9 +78,13 @@ def effective_betas(
 
 def tabulate(name: str, function: Callable[[float], Any], s: np.ndarray) -> np.ndarray:
     """function at each s, one number at a time, refused where it is not a finite number."""
-    return np.array(
-        [check.check_number(f"schedule {name} at s = {x:g}", function(x)) for x in s.tolist()]
-    )
+    values = [function(x) for x in s.tolist()]
+    if not (all(type(value) is float for value in values) and np.isfinite(values).all()):
+        values = [
+            check.check_number(f"schedule {name} at s = {x:g}", value)
+            for x, value in zip(s.tolist(), values, strict=True)
+        ]
+    return np.array(values)
 
 
 def check_duration(name: str, value: Any) -> float:

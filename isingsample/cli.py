@@ -27,7 +27,7 @@ def main() -> None:
         status = app(standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(_INTERRUPTED)
-    except (IsingSampleError, ValueError, TypeError, OSError) as error:
+    except (IsingSampleError, ValueError, TypeError, OSError, MemoryError) as error:
         _fail(str(error) or type(error).__name__)
     except Exception as error:
         if not isinstance(error, usage_error):

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 from isingsample._validation import suggestion
+from isingsample.refine import IndependenceMetropolis, Refine
 from isingsample.registry import get_sampler, list_samplers
 from isingsample.samplers.base import Sampler
 
@@ -26,13 +28,19 @@ def contenders(
         "exact-reads": partial(get_sampler, "exact", num_reads=num_reads),
         "transfer": partial(get_sampler, "transfer"),
         "mean_field": partial(get_sampler, "mean_field"),
+        "gibbs": partial(get_sampler, "gibbs", num_reads=num_reads),
         "sa": partial(get_sampler, "sa", num_reads=num_reads),
+        "tempering": partial(get_sampler, "tempering", num_reads=num_reads),
         "dimod-tree": partial(
             get_sampler, "dimod", child="TreeDecompositionSampler", num_reads=num_reads
         ),
         "sa-optimising": partial(_optimising_annealer, num_reads),
         "dqa": partial(get_sampler, "dqa", num_reads=num_reads),
         "dqa-raw": partial(get_sampler, "dqa", num_reads=num_reads, calibration="none"),
+        "dqa-statevector": partial(_anneal, num_reads=num_reads),
+        "dqa-boltzmann": partial(_anneal, schedule="trained", num_reads=num_reads),
+        "dqa-refined": lambda: Refine(_anneal(num_reads=num_reads)),
+        "dqa-metropolis": lambda: IndependenceMetropolis(_anneal(), num_reads),
         "dwave": partial(get_sampler, "dwave", num_reads=num_reads),
         "dwave-mock": partial(_mock_annealer, num_reads, seed),
     }
@@ -48,6 +56,11 @@ def contenders(
                 f"there are {', '.join(known)}"
             )
     return {name: known[name] for name in names}
+
+
+def _anneal(**options: Any) -> Sampler:
+    """A diabatic anneal on this package's own engine."""
+    return get_sampler("dqa", engine="statevector", **options)
 
 
 def _optimising_annealer(num_reads: int) -> Sampler:

@@ -19,6 +19,10 @@ class TooLargeError(IsingSampleError, ValueError):
     """A problem beyond what a method can hold; the message names the limit and the memory."""
 
 
+class WeakFieldWarning(UserWarning):
+    """A problem with stronger fields than an anneal can bring to a Boltzmann distribution."""
+
+
 class BackendError(IsingSampleError):
     """A remote solver could not be reached or used; the message says what to do."""
 

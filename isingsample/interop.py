@@ -4,13 +4,14 @@ dimod, D-Wave and QUBOs minimise E = c + sum h s + sum J s s; this package has a
 each sum. `flip_sign` is the only place where one becomes the other.
 """
 
+import numbers
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from isingsample import _validation as check
-from isingsample._arrays import Array, to_numpy
+from isingsample._arrays import Array, is_torch, to_numpy
 from isingsample.errors import MissingExtraError
 from isingsample.problem import IsingProblem
 
@@ -96,7 +97,7 @@ def from_qubo(
         offset: a constant that stays in the energy.
     """
     if isinstance(Q, Mapping):
-        names: Sequence[Hashable] = labels or list(dict.fromkeys(v for pair in Q for v in pair))
+        names: Sequence[Hashable] = _default(labels, dict.fromkeys(v for pair in Q for v in pair))
         place = {name: position for position, name in enumerate(names)}
         matrix = np.zeros((len(names), len(names)))
         for (a, b), value in Q.items():
@@ -105,7 +106,7 @@ def from_qubo(
         matrix = to_numpy(check.real_array("Q", Q))
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
             raise ValueError(f"Q must be a square matrix; it has shape {matrix.shape}")
-        names = labels or range(len(matrix))
+        names = _default(labels, range(len(matrix)))
     check.check_finite("Q", matrix)
     pairs = matrix + matrix.T
     np.fill_diagonal(pairs, 0.0)
@@ -159,7 +160,7 @@ def single(problem: IsingProblem, index: tuple[int, ...] | int = ()) -> IsingPro
         ValueError: index does not name exactly one problem.
     """
     batch = problem.batch_shape
-    at = (index,) if isinstance(index, int) else tuple(index)
+    at = _as_tuple(index)
     if len(at) != len(batch):
         raise ValueError(
             f"index {at} must have {len(batch)} entries to pick one problem of batch {batch}"
@@ -250,7 +251,7 @@ def to_sampleset(result: "SampleResult", index: tuple[int, ...] | int = ()) -> "
         )
     dimod = import_dimod("to_sampleset()")
     one = single(result.problem, index)
-    at = (index,) if isinstance(index, int) else tuple(index)
+    at = _as_tuple(index)
     states = to_numpy(result.samples)[at]
     kept = [result.problem.labels.index(label) for label in one.labels]
     states = states[:, kept]
@@ -259,7 +260,7 @@ def to_sampleset(result: "SampleResult", index: tuple[int, ...] | int = ()) -> "
         vartype="SPIN",
         sort_labels=False,
         energy=one.energy(states),
-        info=dict(result.info),
+        info=plain(result.info),
     )
 
 
@@ -279,6 +280,19 @@ def as_dimod(sampler: "Sampler") -> "dimod.Sampler":
     return DimodAdapter(sampler)
 
 
+def plain(value: Any) -> Any:
+    """value in plain Python numbers, lists and dicts, as JSON takes them; else its repr."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(entry) for entry in value]
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, np.generic) or is_torch(value) or isinstance(value, np.ndarray):
+        return to_numpy(value).tolist()
+    return repr(value)
+
+
 def import_dimod(what: str) -> Any:
     """The dimod module, or MissingExtraError saying that `what` needs it."""
     try:
@@ -286,6 +300,15 @@ def import_dimod(what: str) -> Any:
     except ImportError:
         raise MissingExtraError(what, "dimod") from None
     return dimod
+
+
+def _as_tuple(index: Any) -> tuple[int, ...]:
+    """An index of one axis or several, Python's or NumPy's."""
+    return (int(index),) if isinstance(index, numbers.Integral) else tuple(index)
+
+
+def _default(labels: Sequence[Hashable] | None, names: Iterable[Hashable]) -> list[Hashable]:
+    return list(names) if labels is None else list(labels)
 
 
 def _position(place: Mapping[Hashable, int], name: Hashable) -> int:

@@ -28,8 +28,8 @@ class IsingProblem:
 
     NumPy arrays, PyTorch tensors and nested lists are taken alike; results come back in the
     same library and on the same device. Floats keep their dtype (half precision is computed,
-    and returned, as float32); integers and bools become float64. The arrays are never changed,
-    and not copied unless they must be.
+    and returned, as float32); integers and bools become float64. The caller's arrays are
+    never changed, and NumPy arrays are copied: what happens to them later does not matter.
 
     Attributes:
         h: fields, (..., n); the leading axes are the batch.
@@ -173,13 +173,18 @@ class IsingProblem:
         return f"IsingProblem({', '.join(parts)})"
 
 
+def _frozen(array: np.ndarray) -> np.ndarray:
+    array.flags.writeable = False
+    return array
+
+
 def _same_library(arrays: dict[str, Array]) -> dict[str, Array]:
     """All arrays in one library, device and dtype: PyTorch if any of them is a tensor."""
     tensors = {name: a for name, a in arrays.items() if is_torch(a)}
     if not tensors:
         dtype = np.result_type(*(a for name, a in arrays.items() if name != "offset"))
         with np.errstate(over="ignore"):  # an offset that overflows is refused as infinite
-            return {name: a.astype(dtype, copy=False) for name, a in arrays.items()}
+            return {name: _frozen(a.astype(dtype)) for name, a in arrays.items()}
     reference = tensors.get("h", next(iter(tensors.values())))
     for name, tensor in tensors.items():
         if tensor.device != reference.device:

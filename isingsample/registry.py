@@ -64,6 +64,7 @@ class Entry:
         return loaded
 
 
+_NUMBA = ("numba", "arviz_stats")
 _BUILT_IN = (
     Entry("exact", "isingsample.samplers.exact:Exact", "all moments exactly, up to 28 spins"),
     Entry(
@@ -77,11 +78,25 @@ _BUILT_IN = (
         "mean field, naive or TAP, at any size; approximate",
     ),
     Entry(
+        "gibbs",
+        "isingsample.samplers.gibbs:Gibbs",
+        "Gibbs sampling: many chains at beta",
+        extra="numba",
+        modules=_NUMBA,
+    ),
+    Entry(
         "sa",
         "isingsample.samplers.annealing:SimulatedAnnealing",
         "simulated annealing that ends at beta",
-        extra="dimod",
-        modules=("dimod", "dwave.samplers"),
+        extra="numba",
+        modules=_NUMBA,
+    ),
+    Entry(
+        "tempering",
+        "isingsample.samplers.tempering:ParallelTempering",
+        "parallel tempering, for problems with deep valleys",
+        extra="numba",
+        modules=_NUMBA,
     ),
     Entry(
         "dimod",
@@ -93,7 +108,7 @@ _BUILT_IN = (
     Entry(
         "dqa",
         "isingsample.samplers.dqa:DQA",
-        "Trotterized diabatic quantum anneal on Qiskit Aer",
+        "Trotterized diabatic quantum anneal, on Qiskit or our own engine",
         extra="qiskit",
         modules=("qiskit", "qiskit_aer", "scipy"),
     ),

@@ -7,6 +7,7 @@ from typing import Any
 
 from rich.console import JustifyMethod
 from rich.table import Table
+from rich.text import Text
 
 from isingsample.compare import Row
 
@@ -30,7 +31,7 @@ def comparison_table(rows: Sequence[Row], title: str) -> Table:
     for heading, justify in _COLUMNS:
         table.add_column(heading, justify=justify, overflow="fold")
     for row in rows:
-        table.add_row(*_cells(row), style=None if row.failure is None else "dim")
+        table.add_row(*map(Text, _cells(row)), style=None if row.failure is None else "dim")
     return table
 
 

@@ -535,3 +535,18 @@ def test_module_refuses_what_is_too_long_or_not_a_mask():
         layer(torch.randn(1, 7, 8))
     with pytest.raises(TypeError, match="key_padding_mask must be bool"):
         layer(torch.randn(1, 3, 8), key_padding_mask=torch.zeros(1, 3))
+
+
+def test_an_empty_batch_goes_through_the_module() -> None:
+    layer = BoltzmannAttention(8, 2, 4)
+    assert layer(torch.randn(0, 3, 8)).shape == (0, 3, 8)
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")  # torch's own
+def test_forward_mode_is_refused_where_it_would_be_dropped() -> None:
+    from torch.autograd import forward_ad
+
+    query, key, value = torch.randn(3, 1, 4, 2)
+    with forward_ad.dual_level(), pytest.raises(ValueError, match="no forward-mode derivatives"):
+        dual = forward_ad.make_dual(query, torch.ones_like(query))
+        boltzmann_attention(dual, key, value, coupling=torch.zeros(4, 4), sampler="sa")

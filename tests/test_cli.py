@@ -123,6 +123,8 @@ BAD = [
     (("compare", "--samplers", "exact,sb"), "did you mean 'sa'"),
     (("compare", "--text", "nowhere.txt"), "nowhere.txt"),
     (("compare", "--length", "0"), "--length"),
+    (("compare", "--out", "no/such/folder/a.png"), "not a file in an existing folder"),
+    (("compare", "--out", "."), "not a file in an existing folder"),
     (("compare", "--lenght", "4"), "--lenght"),
     (("compere",), "compere"),
 ]
@@ -137,6 +139,28 @@ def test_bad_input_is_one_line_and_exit_code_2(
     assert done.stdout == ""
     assert len(done.stderr.splitlines()) == 1
     assert message in done.stderr
+
+
+def test_install_hints_are_printed_whole(
+    run: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("isingsample.registry._is_installed", lambda module: False)
+    assert "pip install 'isingsample[qiskit]'" in run("samplers").stdout
+
+
+def test_labels_are_not_markup(run: Callable[..., Done], tmp_path: Path) -> None:
+    path = tmp_path / "edges.txt"
+    path.write_text("[/b] [red] 1\n")
+    done = run("solve", str(path))
+    assert done.returncode == 0, done.stderr
+    assert "[/b]" in done.stdout
+    assert "[red]" in done.stdout
+
+
+def test_any_seed_will_do(run: Callable[..., Done], tmp_path: Path) -> None:
+    arguments = ("--samplers", "exact", "--windows", "1", "--length", "3", "--seed", "-5")
+    done = run("compare", *arguments, "--out", str(tmp_path / "a.png"))
+    assert done.returncode == 0, done.stderr
 
 
 def test_version(run: Callable[..., Done]) -> None:

@@ -1,5 +1,6 @@
 """Samplers of this package behind dimod's interface, under dimod's own conformance tests."""
 
+import json
 import unittest
 
 import dimod
@@ -19,6 +20,7 @@ class TestExact(unittest.TestCase):
 
 
 @dimod.testing.load_sampler_bqm_tests(lambda: as_dimod(get_sampler("sa", num_reads=5)))
+@pytest.mark.filterwarnings("ignore:sa. .*did not converge")  # couplings of 100, five reads
 class TestAnnealing(unittest.TestCase):
     def test_api(self) -> None:
         dimod.testing.assert_sampler_api(as_dimod(get_sampler("sa")))
@@ -51,3 +53,15 @@ def test_beta_seed_and_number_of_reads_are_passed_on() -> None:
 def test_unknown_arguments_warn_as_dimods_do() -> None:
     with pytest.warns(dimod.exceptions.SamplerUnknownArgWarning):
         as_dimod(Exact()).sample(to_bqm(ASYM3.problem()), num_sweep=3)
+
+
+def test_zero_reads_are_refused() -> None:
+    with pytest.raises(ValueError, match="num_reads must be at least 1"):
+        as_dimod(Exact()).sample(to_bqm(ASYM3.problem()), num_reads=0)
+
+
+@pytest.mark.parametrize("name", ["exact", "sa", "dimod", "dqa"])
+def test_samplesets_can_be_stored_as_json(name: str) -> None:
+    result = get_sampler(name, num_reads=2).sample(ASYM3.problem(), seed=0)
+    text = json.dumps(result.to_sampleset().to_serializable())
+    assert dimod.SampleSet.from_serializable(json.loads(text)) == result.to_sampleset()

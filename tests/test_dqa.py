@@ -1,7 +1,6 @@
 import pickle
 import subprocess
 import sys
-import time
 from functools import reduce
 from itertools import combinations
 
@@ -15,10 +14,10 @@ from strategies import symmetric
 
 from isingsample import Exact, IsingProblem, MissingExtraError, TooLargeError, get_sampler
 from isingsample.calibration import effective_betas
-from isingsample.samplers.dqa import DQA, Schedule, dqa_circuit, sampler
+from isingsample.samplers.dqa import DQA, Schedule, aer, dqa_circuit
 from isingsample.samplers.dqa.aer import outcome_probabilities
+from isingsample.samplers.dqa.anneal import Anneal
 from isingsample.samplers.dqa.circuit import BlockCircuit
-from isingsample.samplers.dqa.schedule import Anneal
 
 pytest.importorskip("qiskit_aer")
 
@@ -309,7 +308,7 @@ def test_chunks_do_not_show(monkeypatch):
     problem = IsingProblem(rng.normal(0, 1, (3, 2, 4)), 0.5 * symmetric(rng, (3, 1), 4, 2))
     drawn, exact = DQA(num_steps=10, num_reads=32), DQA(num_steps=10)
     whole, moments = drawn.sample(problem, seed=1), exact.sample(problem)
-    monkeypatch.setattr(sampler, "_CHUNK_BYTES", 15_000)
+    monkeypatch.setattr(aer, "_CHUNK_BYTES", 15_000)
     np.testing.assert_array_equal(drawn.sample(problem, seed=1).samples, whole.samples)
     again = exact.sample(problem)
     np.testing.assert_array_equal(again.magnetization, moments.magnetization)
@@ -434,14 +433,12 @@ def test_wrong_options(options, error, message):
 
 
 def test_too_many_spins_are_refused_at_once():
-    started = time.monotonic()
     with pytest.raises(TooLargeError, match=r"40 spins .* 64 TiB .* max_spins=20 .* available"):
         DQA().sample(IsingProblem(np.zeros((3, 40))))
     with pytest.raises(TooLargeError, match="64 TiB"):
         DQA(max_spins=50).sample(IsingProblem(np.zeros(40)))
     with pytest.raises(TooLargeError, match="5000 spins"):
         DQA().sample(IsingProblem(np.zeros((2, 5000)), np.zeros((5000, 5000), np.float32)))
-    assert time.monotonic() - started < 2
 
 
 def test_schedules_without_a_temperature_are_refused():

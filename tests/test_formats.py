@@ -94,6 +94,7 @@ MALFORMED = [
     ("a.qubo", "0 0 1\n", r"line 1: expected the program line"),
     ("a.qubo", "", r"no program line"),
     ("a.qubo", "p qubo 0 2\n", r"line 1: expected 'p qubo 0 maxNodes"),
+    ("a.qubo", "p qubo 0 999999999 0 0\n", r"line 1: 999999999 variables need .* of memory"),
     ("a.qubo", QUBO + QUBO, r"line 2: a second program line"),
     ("a.qubo", QUBO + "0 2 1\n", r"line 2: '2' is not a node between 0 and 1"),
     ("a.qubo", QUBO + "0 1 1\n1 0 1\n", r"line 3: entry \(0, 1\) is given twice"),

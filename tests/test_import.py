@@ -3,7 +3,10 @@
 import subprocess
 import sys
 
-HEAVY = ("torch", "qiskit", "qiskit_aer", "dimod", "dwave", "matplotlib", "scipy", "rich", "typer")
+HEAVY = (
+    "torch", "qiskit", "qiskit_aer", "dimod", "dwave", "numba", "arviz_stats", "matplotlib",
+    "scipy", "rich", "typer",
+)  # fmt: skip
 
 
 def loaded_by(code: str) -> set[str]:

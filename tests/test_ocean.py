@@ -51,6 +51,7 @@ def test_known_moments_at_beta(make: Callable[[], Minimizer], known: Known, beta
     assert result.samples.shape == (READS, problem.num_spins)
 
 
+@pytest.mark.filterwarnings("ignore:sa. .*did not converge")  # a ferromagnet turns slowly
 @thermal
 @given(problem=problems(three_body=False, max_spins=4, scales=(0.0, 0.3, 1.0)))
 @settings(max_examples=15)
@@ -115,7 +116,7 @@ def test_degenerate_problems(make: Callable[[int], Minimizer]) -> None:
     assert np.isnan(one_read.std_error).all()
 
 
-@thermal
+@pytest.mark.parametrize("make", [m for name, m in THERMAL.items() if name.startswith("dimod")])
 def test_three_body_couplings_are_refused(make: Callable[[], Minimizer]) -> None:
     with pytest.raises(ValueError, match="no three-body couplings K"):
         make().sample(ASYM3.problem(K=three_body(3, {(0, 1, 2): 1.0})))
@@ -272,3 +273,40 @@ def test_bad_options_are_named(call: Any, kind: type[Exception], message: str) -
 def test_beta_zero_is_uniform() -> None:
     result = SimulatedAnnealing(num_reads=READS).sample(ASYM3.problem(), beta=0.0, seed=0)
     assert_magnetization(result.magnetization, np.zeros(3), READS)
+
+
+METROPOLIS = {"proposal_acceptance_criteria": "Metropolis"}
+SCHEDULES = [
+    ({}, True),
+    ({"num_sweeps": 11, "num_sweeps_per_beta": 3}, True),
+    ({"num_sweeps": None}, True),
+    ({"beta_schedule_type": "linear"}, True),
+    ({"beta_range": (0.2, 1.0)}, True),
+    ({"beta_schedule": [0.1, 0.5, 1.0, 1.0]}, True),
+    ({"beta_schedule": [0.1, 2.0]}, False),
+    ({"beta_range": (0.2, 3.0)}, False),
+    (METROPOLIS, False),  # it flips a free spin at every sweep, and never forgets
+]
+
+
+@pytest.mark.parametrize(("parameters", "is_thermal"), SCHEDULES)
+def test_any_schedule_of_the_annealer_runs_and_knows_whether_it_samples(
+    parameters: dict[str, Any], is_thermal: bool
+) -> None:
+    result = Dimod(num_reads=20, parameters=parameters).sample(PAIR.problem(), seed=1)
+    assert result.samples.shape == (20, 2)
+    assert result.thermal is is_thermal
+
+
+@pytest.mark.parametrize("states", [[[1, -1]] * 4, [1, -1], np.array([[1, -1]] * 4)])
+def test_initial_states_in_any_form(states: Any) -> None:
+    parameters = {"initial_states": states, "initial_states_generator": "tile"}
+    sampler = Dimod(num_reads=4, parameters=parameters)
+    assert sampler.sample(PAIR.problem(labels="ba"), seed=0).samples.shape == (4, 2)
+
+
+@pytest.mark.parametrize("name", ["sa", "dimod"])
+def test_minimizing_nothing_is_no_trouble(name: str) -> None:
+    state, energy = get_sampler(name, num_reads=2).minimize(IsingProblem(np.zeros(3)), seed=0)
+    assert energy == 0
+    assert (abs(state) == 1).all()

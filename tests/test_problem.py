@@ -113,13 +113,16 @@ def test_empty_lists_and_object_arrays_are_no_spins() -> None:
         assert IsingProblem(h).h.dtype == np.float64
 
 
-def test_arrays_are_neither_copied_nor_changed() -> None:
+def test_the_callers_arrays_and_the_problem_do_not_touch_each_other() -> None:
     h, J = ASYM3.h.copy(), ASYM3.J.copy()
     problem = IsingProblem(h, J)
-    assert np.shares_memory(problem.h, h)
-    assert np.shares_memory(problem.J, J)
     np.testing.assert_array_equal(h, ASYM3.h)
     np.testing.assert_array_equal(J, ASYM3.J)
+    h[0], J[0, 1] = np.nan, 7.0
+    np.testing.assert_array_equal(problem.h, ASYM3.h)
+    np.testing.assert_array_equal(problem.J, ASYM3.J)
+    with pytest.raises(ValueError, match="read-only"):
+        problem.h[0] = 1.0
 
 
 def test_the_wider_of_two_dtypes_holds_the_problem() -> None:

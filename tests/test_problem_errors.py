@@ -173,3 +173,17 @@ def test_energy_refuses_states_that_do_not_match_the_mask(states: list[int]) -> 
     problem = IsingProblem(H, present=[True, False, True])
     with pytest.raises(ValueError, match="0 where a spin is absent, and only there"):
         problem.energy([states, [1, 0, 1]])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "large", "small"), [("float32", 1e3, 9e-3), ("float64", 1e12, 50)]
+)
+def test_symmetry_is_judged_problem_by_problem(dtype: str, large: float, small: float) -> None:
+    J = np.array([[[0, large], [large, 0]], [[0, small], [0, 0]]], dtype)
+    with pytest.raises(ValueError, match=r"J must be symmetric, but J\[1, 0, 1\]"):
+        IsingProblem(np.zeros(2), J)
+
+
+def test_masked_arrays_are_refused() -> None:
+    with pytest.raises(TypeError, match=r"h is a masked array; .*present="):
+        IsingProblem(np.ma.masked_array([5.0, 0.1], mask=[True, False]))

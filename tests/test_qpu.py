@@ -1,7 +1,6 @@
 """D-Wave submissions, on stand-ins: nothing here reaches a network."""
 
 import math
-import time
 import unittest
 from typing import Any
 
@@ -534,13 +533,11 @@ def test_no_embedding_is_said_before_anything_is_sent() -> None:
     message = (
         r"no embedding .*problem 1 .*40 spins with 780 couplings, on MockDWaveSampler with 160 q"
     )
-    started = time.monotonic()
     with pytest.raises(ValueError, match=message):
         DWave(child=recorder).sample(IsingProblem(np.zeros((2, 40)), J, present=present))
     with pytest.raises(ValueError, match="161 spins with 0 couplings"):
         DWave(child=recorder).sample(IsingProblem(np.zeros(161)))
     assert not recorder.sent
-    assert time.monotonic() - started < 20
 
 
 def test_three_body_couplings_are_refused() -> None:

@@ -70,12 +70,22 @@ def test_moments_of_reads_and_their_errors(library: str) -> None:
     m, error = to_numpy(result.magnetization), to_numpy(result.std_error)
     np.testing.assert_allclose(m, samples.mean(axis=-2), atol=1e-12)
     np.testing.assert_allclose(to_numpy(result.probability), (samples > 0).mean(axis=-2))
-    np.testing.assert_allclose(error, samples.std(axis=-2, ddof=1) / np.sqrt(reads))
+    # The posterior of P(+1) under a uniform prior is a Beta distribution of reads + 2 counts.
+    p = ((samples > 0).sum(axis=-2) + 1) / (reads + 2)
+    np.testing.assert_allclose(error, 2 * np.sqrt(p * (1 - p) / (reads + 3)))
+    np.testing.assert_allclose(error, samples.std(axis=-2, ddof=1) / np.sqrt(reads), rtol=0.02)
     correlation = to_numpy(result.correlation)
     np.testing.assert_allclose(correlation, np.swapaxes(samples, -1, -2) @ samples / reads)
     # The truth lies within one standard error with probability 0.683, in 200 independent cases.
     inside = (np.abs(m - np.tanh(h)) <= error).mean()
     assert abs(inside - 0.683) < 5 * np.sqrt(0.683 * 0.317 / 200)
+
+
+def test_reads_that_all_agree_are_not_certain() -> None:
+    result = Coins(num_reads=100).sample(IsingProblem(np.full(2000, 2.3)), seed=1)
+    agree = np.abs(result.magnetization) == 1
+    assert 0.2 < agree.mean() < 0.6  # P(+1)**100 = 0.37
+    assert (result.std_error[agree] > 0.01).all()
 
 
 def test_errors_are_nan_for_one_read_and_for_unknown_bias() -> None:

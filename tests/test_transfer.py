@@ -1,6 +1,5 @@
 """Transfer against enumeration, Exact, closed forms and dwave-samplers; its range and limits."""
 
-import time
 from typing import Any
 
 import numpy as np
@@ -172,10 +171,8 @@ def test_a_coupling_beyond_the_declared_band_is_refused(rng: np.random.Generator
 def test_couplings_that_are_not_banded_are_refused_at_once(num_spins: int) -> None:
     J = couplings(num_spins, {(0, 1): 1.0, (0, num_spins - 1): 0.5})
     problem = IsingProblem(np.zeros(num_spins), J)
-    started = time.perf_counter()
     with pytest.raises(TooLargeError) as refusal:
         Transfer().sample(problem)
-    assert time.perf_counter() - started < 1
     for words in (
         f"J[0, {num_spins - 1}] couples spins {num_spins - 1} apart",
         f"2**{num_spins - 1} states",

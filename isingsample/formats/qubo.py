@@ -3,6 +3,7 @@
 from collections.abc import Hashable
 from pathlib import Path
 
+from isingsample._memory import available_memory, readable_bytes
 from isingsample.formats.errors import FormatError, finite_number, numbered_fields
 from isingsample.interop import from_qubo
 from isingsample.problem import IsingProblem
@@ -53,6 +54,14 @@ def _program_line(path: Path, line: int, fields: list[str]) -> tuple[int, int, i
             path, f"expected 'p qubo 0 maxNodes nNodes nLinks', found {' '.join(fields)!r}", line
         )
     max_nodes, nodes, links = map(int, fields[3:])
+    needed, available = 32.0 * max_nodes**2, available_memory()
+    if needed > available:
+        raise FormatError(
+            path,
+            f"{max_nodes} variables need {readable_bytes(needed)} of memory for their couplings, "
+            f"and {readable_bytes(available)} are available",
+            line,
+        )
     return max_nodes, nodes, links
 
 

@@ -5,6 +5,7 @@ Left to their defaults, annealers cool as far as they can: they optimise. `treat
 each known child is made to sample instead, and which cannot be.
 """
 
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 
 from isingsample._arrays import to_numpy
 from isingsample._progress import track
-from isingsample._validation import suggestion
+from isingsample._validation import check_count, suggestion
 from isingsample.blocks import Block
 from isingsample.errors import IsingSampleError, TooLargeError
 from isingsample.interop import bqm_of
@@ -36,12 +37,14 @@ class Treatment:
         parameters: what to call it with.
         enumerates: whether it lists every state once, to be drawn from with weight exp(-E).
         skips_free_spins: whether it leaves spins without field or coupling at -1.
+        overrides: parameters that replace the caller's own.
     """
 
     thermal: bool
     parameters: Mapping[str, Any] = field(default_factory=dict)
     enumerates: bool = False
     skips_free_spins: bool = False
+    overrides: Mapping[str, Any] = field(default_factory=dict)
 
 
 def treatment(child: Any, parameters: Mapping[str, Any]) -> Treatment:
@@ -65,14 +68,21 @@ def _annealer(parameters: Mapping[str, Any]) -> Treatment:
     Its default acceptance rule flips a free spin at every sweep; heat-bath updates do not.
     """
     heat_bath = {"proposal_acceptance_criteria": "Gibbs"}
-    own_schedule = parameters.get("beta_schedule", parameters.get("beta_range"))
+    given = {name: value for name, value in parameters.items() if value is not None}
+    at_heat_bath = given.get("proposal_acceptance_criteria", "Gibbs") == "Gibbs"
+    own_schedule = given.get("beta_schedule", given.get("beta_range"))
     if own_schedule is not None:
-        return Treatment(thermal=float(own_schedule[-1]) == 1.0, parameters=heat_bath)
-    sweeps = int(parameters.get("num_sweeps", _DEFAULT_SWEEPS))
-    repeats = int(parameters.get("num_sweeps_per_beta", 1))
-    betas = annealing_betas(0.1, 1.0, max(1, sweeps // repeats), "geometric", hold=0.5)
+        kind = {"beta_schedule_type": "custom"} if "beta_schedule" in given else {}
+        ends_at_1 = float(own_schedule[-1]) == 1.0
+        return Treatment(at_heat_bath and ends_at_1, {**heat_bath, **kind})
+    if given.get("beta_schedule_type", "custom") != "custom":
+        return Treatment(at_heat_bath, {**heat_bath, "beta_range": (0.1, 1.0)})
+    repeats = check_count("num_sweeps_per_beta", given.get("num_sweeps_per_beta", 1))
+    sweeps = check_count("num_sweeps", given.get("num_sweeps", _DEFAULT_SWEEPS))
+    betas = annealing_betas(0.1, 1.0, -(-sweeps // repeats), "geometric", hold=0.5)
     schedule = {"beta_schedule_type": "custom", "beta_schedule": betas}
-    return Treatment(thermal=True, parameters={**heat_bath, **schedule})
+    # The schedule says how many sweeps there are.
+    return Treatment(at_heat_bath, {**heat_bath, **schedule}, overrides={"num_sweeps": None})
 
 
 def check_parameters(child: Any, parameters: Mapping[str, Any]) -> None:
@@ -100,7 +110,10 @@ def _check_initial_states(states: Any) -> None:
     import dimod
 
     given = states.record.sample if isinstance(states, dimod.SampleSet) else None
-    values = dimod.as_samples(states)[0] if given is None else given
+    try:
+        values = dimod.as_samples(states)[0] if given is None else given
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"initial_states must be samples in dimod's sense: {error}") from None
     wrong = np.argwhere(abs(np.asarray(values)) != 1)
     if len(wrong):
         row, column = wrong[0]
@@ -114,7 +127,8 @@ def refuse_three_body(sampler: Sampler, problem: IsingProblem) -> None:
     """ValueError when a problem has three-body couplings, which a BQM cannot hold."""
     if problem.K is not None and to_numpy(problem.K).any():
         raise ValueError(
-            f"the sampler {sampler.name!r} takes no three-body couplings K; use 'exact' or 'dqa'"
+            f"the sampler {sampler.name!r} takes no three-body couplings K; use 'exact', 'gibbs', "
+            f"'tempering' or 'dqa'"
         )
 
 
@@ -143,9 +157,10 @@ def sample_child(
     arguments = dict(parameters)
     if "num_reads" in known:
         arguments["num_reads"] = num_reads
-    if isinstance(arguments.get("initial_states"), np.ndarray):
-        states = arguments["initial_states"].astype(np.int8)
-        arguments["initial_states"] = (states, list(block.labels))
+    initial = arguments.get("initial_states")
+    if isinstance(initial, (np.ndarray, list)) and np.ndim(initial) in (1, 2):
+        # Columns without labels are in the caller's order, and of the type that children expect.
+        arguments["initial_states"] = (np.asarray(initial, np.int8), list(block.labels))
     for at in track(list(np.ndindex(*block.index.shape)), type(child).__name__):
         if "seed" in known:
             arguments["seed"] = int(seeds[at])
@@ -179,7 +194,8 @@ def reads_at_unit_temperature(
         _check_enumerable(child, block)
         uniforms = streams.uniforms(block.index, num_reads)
     drawn = np.empty((*block.index.shape, num_reads, block.num_spins), np.int8)
-    merged = {**how.parameters, **parameters}
+    given = {name: value for name, value in parameters.items() if value is not None}
+    merged = {**how.parameters, **given, **how.overrides}
     for at, sampleset in sample_child(child, block, beta, num_reads, merged, streams):
         reads = raw_reads(sampleset, block.labels)
         if how.enumerates:
@@ -202,8 +218,11 @@ def lowest_states(
 ) -> np.ndarray:
     """The best state that a child finds for each query: (groups, queries, n) int8."""
     lowest = np.empty((*block.index.shape, block.num_spins), np.int8)
-    for at, sampleset in sample_child(child, block, 1.0, num_reads, parameters, streams):
-        lowest[at] = raw_reads(sampleset.truncate(1), block.labels)[0]
+    with warnings.catch_warnings():
+        # dwave-samplers' annealer finds a problem without any bias suspicious; it is not.
+        warnings.filterwarnings("ignore", message=".*non-ergodic.*")
+        for at, sampleset in sample_child(child, block, 1.0, num_reads, parameters, streams):
+            lowest[at] = raw_reads(sampleset.truncate(1), block.labels)[0]
     return lowest
 
 

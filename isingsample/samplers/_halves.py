@@ -16,6 +16,7 @@ rows. Without three-body couplings the left half splits once more, x = (u, v), a
 
 so that an entry costs one multiplication and 2**(a/2 + 1) rows of exponentials make all 2**a.
 Each column of U and V is scaled to a largest entry of 1; so, then, is each column of W.
+A_q and B_q are outer products in the same way, but for the couplings inside.
 """
 
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ from isingsample.energies import interactions, pair_indices, pair_products, spin
 
 # Entries of the largest temporary array: 2**22 doubles are 32 MiB, of the order of a cache.
 CHUNK_ENTRIES = 2**22
+# A half's fields on its last spins, up to this number, and on the others make an outer product.
+_INNER_SPINS = 6
 
 
 def table_bytes(num_spins: int) -> float:
@@ -130,23 +133,55 @@ class Halves:
     def fields(self, h: Array) -> tuple[Array, Array, Array]:
         """h.s of each half's states, relative to the largest possible.
 
-        A sum over the spins that oppose their field: free of the cancellation that would drown
-        ordinary fields beside a huge one (-1e9 is a customary mask).
-
         Returns:
             (..., 2**a) and (..., 2**b), none above 0, and what to add to both: sum |h_j|, (...).
         """
-        xp = namespace(h)
-        up = xp.where(h > 0, h, xp.zeros_like(h))
-        down = up - h  # |h| = up + down; its derivative at 0 is right only together with theirs
+        sizes, a = _by_sign(h), self.left.shape[-1]
+        left, right = _opposed(sizes[..., :a], self.left), _opposed(sizes[..., a:], self.right)
+        return left, right, namespace(h).sum(sizes, axis=(-2, -1))
 
-        def opposed(part: slice, states: Array) -> Array:
-            sizes = xp.concat([up[..., part], down[..., part]], axis=-1)
-            return sizes @ xp.concat([states - 1, -1 - states], axis=-1).T
+    def query_factors(self, h: Array) -> tuple[Array, Array, Array]:
+        """The factors A and B of queries h (groups, queries, n).
 
-        a = self.left.shape[-1]
-        halves = opposed(slice(None, a), self.left), opposed(slice(a, None), self.right)
-        return *halves, xp.sum(up + down, axis=-1)
+        Returns:
+            (groups, queries, 2**a) and (groups, queries, 2**b), none above 1, and the logarithm
+            of what was taken off both.
+        """
+        sizes, a = _by_sign(h), self.left.shape[-1]
+        left = _exponentials(sizes[..., :a], self.left, self.left_inner[:, None, :])
+        right = _exponentials(sizes[..., a:], self.right, self.right_inner[:, None, :])
+        return left, right, namespace(h).sum(sizes, axis=(-2, -1)) + self.offset[:, None]
+
+
+def _by_sign(h: Array) -> Array:
+    """h's positive part, and minus its negative part: (..., n) to (..., 2, n)."""
+    xp = namespace(h)
+    up = xp.where(h > 0, h, xp.zeros_like(h))
+    return xp.stack([up, up - h], axis=-2)  # at 0 only the derivative of their sum is right
+
+
+def _opposed(sizes: Array, states: Array) -> Array:
+    """h.s less sum |h_j|, of fields by sign (..., 2, k) on states (rows, k): (..., rows).
+
+    A sum over the spins that oppose their field: free of the cancellation that would drown
+    ordinary fields beside a huge one (-1e9 is a customary mask).
+    """
+    xp = namespace(sizes)
+    flat = xp.reshape(sizes, (*sizes.shape[:-2], 2 * sizes.shape[-1]))
+    return flat @ xp.concat([states - 1, -1 - states], axis=-1).T
+
+
+def _exponentials(sizes: Array, states: Array, logs: Array) -> Array:
+    """exp(`_opposed` + logs) for all states of k spins, where k is large by few exponentials."""
+    xp = namespace(sizes)
+    outer, inner = states.shape[-1] - _INNER_SPINS, 2**_INNER_SPINS
+    if outer <= 0:
+        return xp.exp(_opposed(sizes, states) + logs)
+    slow = xp.exp(_opposed(sizes[..., :outer], states[::inner, :outer]))
+    fast = xp.exp(_opposed(sizes[..., outer:], states[:inner, outer:]))
+    product = xp.reshape(slow[..., None] * fast[..., None, :], (*slow.shape[:-1], len(states)))
+    product *= xp.exp(logs)  # in place: new memory is dear
+    return product
 
 
 def _log_weights(states: Array, forces: Array, pair_forces: Array | None) -> Array:

@@ -107,22 +107,23 @@ def products(h: Array, halves: Halves, *, cross: bool) -> Marginals:
     Where the total is 0 in these units the rest is meaningless, but finite.
     """
     xp = namespace(h)
-    fields = Fields.of(h, halves)
-    left, right = xp.exp(fields.left), xp.exp(fields.right)
+    left, right, offset = halves.query_factors(h)
     onto_left: list[Array] = []
     onto_right: list[Array] = []
     between: list[Array] = []
     for rows in _watched(halves.row_blocks):
         weights = halves.weights(rows)
-        part = left[..., rows]
-        onto_left.append(part * (right @ weights.mT))
+        part, sums = left[..., rows], right @ weights.mT
+        sums *= part  # in place: new memory is dear
+        onto_left.append(sums)
         _add(onto_right, part @ weights)
         if cross:
             _add(between, _between(part, right, weights, halves.left[rows], halves.right))
-    right_sums = right * onto_right[0]
+    (right_sums,) = onto_right
+    right_sums *= right
     total = xp.sum(right_sums, axis=-1)
     positive = xp.where(total > 0, total, xp.ones_like(total))
-    log_partition = xp.log(positive) + fields.offset
+    log_partition = xp.log(positive) + offset
     cross_sum = between[0] if cross else None
     return Marginals(concat(onto_left, axis=-1), right_sums, total, log_partition, cross_sum)
 
@@ -135,10 +136,10 @@ def single_spins(solved: Marginals, halves: Halves) -> tuple[Array, Array]:
     xp = namespace(solved.left)
     sides = []
     for weights, states in ((solved.left, halves.left), (solved.right, halves.right)):
-        spins = states.shape[-1]
         both = weights @ xp.concat([0.5 + 0.5 * states, 0.5 - 0.5 * states], axis=-1)
-        sides.append((both[..., :spins], both[..., spins:]))
-    up, down = (xp.concat(list(side), axis=-1) for side in zip(*sides, strict=True))
+        sides.append(xp.reshape(both, (*both.shape[:-1], 2, states.shape[-1])))
+    joined = xp.concat(sides, axis=-1)
+    up, down = joined[..., 0, :], joined[..., 1, :]
     total = up + down  # not solved.total: rounding must not push a probability beyond 1
     return (up - down) / total, up / total
 

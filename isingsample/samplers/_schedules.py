@@ -1,10 +1,19 @@
-"""Sequences of inverse temperatures for annealing."""
+"""Sequences of inverse temperatures for annealing and tempering."""
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from isingsample._validation import check_number
+from isingsample._arrays import to_numpy
+from isingsample._validation import check_finite, check_number, real_array
+from isingsample.blocks import Block
 
-SCHEDULE_TYPES = ("geometric", "linear")
+SCHEDULE_TYPES = ("geometric", "linear", "custom")
+# An optimising anneal ends this much colder than it starts, at most.
+_WIDEST = 3000.0
+# The share of an optimising anneal that is spent going downhill alone.
+_QUENCH = 0.1
 
 
 def annealing_betas(hot: float, cold: float, num_sweeps: int, kind: str, hold: float) -> np.ndarray:
@@ -44,13 +53,70 @@ def check_beta_range(
         raise ValueError(
             f"beta_range must be two finite numbers (hot, cold), not {beta_range!r}"
         ) from error
-    if cold != beta:
-        raise ValueError(
-            f"beta_range must end at beta={beta:g}, the temperature of the samples, but ends at "
-            f"{cold:g}; pass beta={cold:g} to sample(), or look for ground states with minimize()"
-        )
+    check_last("beta_range", cold, beta)
     if kind == "geometric" and hot == 0 < cold:
         raise ValueError(
             "a geometric beta_range cannot start at 0; use beta_schedule_type='linear'"
         )
     return hot, cold
+
+
+def check_last(name: str, last: float, beta: float) -> None:
+    """ValueError unless a schedule ends at the temperature of the samples."""
+    if last != beta:
+        raise ValueError(
+            f"{name} must end at beta={beta:g}, the temperature of the samples, but ends at "
+            f"{last:g}; pass beta={last:g} to sample(), or look for ground states with minimize()"
+        )
+
+
+def check_betas(name: str, betas: Sequence[float] | Any) -> np.ndarray:
+    """A list of inverse temperatures as an array (betas,).
+
+    Raises:
+        TypeError: not numbers.
+        ValueError: not a list, empty, negative or not finite.
+    """
+    values = to_numpy(real_array(name, betas)).astype(float)
+    if values.ndim != 1 or not len(values):
+        raise ValueError(f"{name} must be a list of numbers; it has shape {values.shape}")
+    check_finite(name, values)
+    if (values < 0).any():
+        raise ValueError(f"{name} must not be negative, but holds {values.min():g}")
+    return values
+
+
+def optimising_range(block: Block) -> tuple[np.ndarray, np.ndarray]:
+    """(hot, cold) for each query, scaled to it: (groups, queries) each.
+
+    At hot every spin still turns against the largest field it can feel with probability 1/3 or
+    more; at cold the weakest field or coupling holds a spin in 99 of 100 updates, unless that is
+    more than 3000 times colder.
+    """
+    couplings = np.abs(block.J).sum(axis=-1, dtype=float)  # (groups, n)
+    weakest = _smallest(block.J, 2)
+    if block.K is not None:
+        couplings = couplings + np.abs(block.K).sum(axis=(-2, -1), dtype=float) / 2
+        weakest = np.minimum(weakest, _smallest(block.K, 3))
+    largest = (np.abs(block.h) + couplings[:, None]).max(axis=-1)
+    hot = np.log(2) / (2 * np.where(largest > 0, largest, 1.0))
+    gap = np.minimum(weakest[:, None], _smallest(block.h, 1))
+    cold = np.log(100) / (2 * np.where(np.isfinite(gap), gap, 1.0))
+    return hot, np.clip(cold, 10 * hot, _WIDEST * hot)
+
+
+def optimising_betas(block: Block, num_sweeps: int) -> np.ndarray:
+    """A geometric ramp over each query's range, then a quench: (groups, queries, num_sweeps)."""
+    hot, cold = (end[..., None] for end in optimising_range(block))
+    quenched = max(1, round(_QUENCH * num_sweeps))
+    ramp = np.linspace(0.0, 1.0, num_sweeps - quenched)
+    betas = np.full((*hot.shape[:2], num_sweeps), np.inf)
+    betas[..., : num_sweeps - quenched] = hot * (cold / hot) ** ramp
+    return betas
+
+
+def _smallest(values: np.ndarray, rank: int) -> np.ndarray:
+    """The smallest nonzero size over the last `rank` axes, infinity where there is none."""
+    sizes = np.where(values == 0, np.inf, np.abs(values))
+    smallest: np.ndarray = sizes.min(axis=tuple(range(-rank, 0)), initial=np.inf).astype(float)
+    return smallest

@@ -1,37 +1,51 @@
 """Simulated annealing that ends at the temperature asked for."""
 
-from dataclasses import dataclass
+import dataclasses
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
+
+import numpy as np
 
 from isingsample import _validation as check
 from isingsample.blocks import Block
-from isingsample.errors import MissingExtraError
-from isingsample.problem import IsingProblem
-from isingsample.samplers._children import (
-    lowest_states,
-    reads_at_unit_temperature,
-    refuse_three_body,
+from isingsample.samplers._chains import Chains, ChainSampler
+from isingsample.samplers._diagnostics import chain_diagnostics
+from isingsample.samplers._schedules import (
+    SCHEDULE_TYPES,
+    annealing_betas,
+    check_beta_range,
+    check_betas,
+    check_last,
 )
-from isingsample.samplers._schedules import SCHEDULE_TYPES, annealing_betas, check_beta_range
-from isingsample.samplers.base import Minimizer, Solution
+from isingsample.samplers.base import Solution
 from isingsample.streams import Streams
 
 
 @dataclass(frozen=True)
-class SimulatedAnnealing(Minimizer):
-    """Heat-bath sweeps while the system cools to beta, then at beta; run by dwave-samplers.
+class SimulatedAnnealing(ChainSampler):
+    """Heat-bath sweeps while the system cools to beta, then at beta.
 
-    Every read is an anneal of its own, so reads are independent. They follow exp(-beta E) once
-    the hold at beta is long enough to equilibrate; strongly coupled problems with several
-    deep valleys need more sweeps than any schedule shows.
+    Every read is an anneal of its own, so reads are independent and std_error is their shot
+    noise. They follow exp(-beta E) once the hold at beta is long enough to equilibrate; strongly
+    coupled problems with several deep valleys need more sweeps than any schedule shows.
+    info["r_hat"] and info["converged"] are as for `gibbs`, over the sweeps at beta: where anneals
+    end in different valleys and stay there, the shares of these valleys are not to be trusted.
 
     Attributes:
         num_reads: anneals of each problem.
         num_sweeps: sweeps over all spins in each anneal.
         beta_range: (hot, cold) inverse temperatures; cold must be the beta given to sample().
             None starts at 0.1 beta.
-        beta_schedule_type: "geometric" or "linear".
+        beta_schedule_type: "geometric", "linear", or "custom" with a beta_schedule.
         hold: the share of the sweeps spent at cold, in [0, 1].
+        beta_schedule: one inverse temperature per sweep, ending at the beta given to sample();
+            it takes the place of num_sweeps, beta_range and hold.
+        random_order: draw spins in a new random order in each sweep, not one after the other.
+        initial_states: (n,), (num_reads, n) or (..., num_reads, n) of -1 and +1 to start from;
+            None for random ones.
+
+    Warns:
+        UserWarning: there are problems that did not converge.
 
     Source: Kirkpatrick, Gelatt & Vecchi, Science 220, 671 (1983).
     """
@@ -41,8 +55,12 @@ class SimulatedAnnealing(Minimizer):
     beta_range: tuple[float, float] | None = None
     beta_schedule_type: str = "geometric"
     hold: float = 0.5
+    beta_schedule: Any = field(default=None, compare=False)
+    random_order: bool = False
+    initial_states: Any = field(default=None, repr=False, compare=False)
 
     name: ClassVar[str] = "sa"
+    runs_on_device: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check.check_count("num_reads", self.num_reads)
@@ -50,30 +68,39 @@ class SimulatedAnnealing(Minimizer):
         check.check_choice("beta_schedule_type", self.beta_schedule_type, SCHEDULE_TYPES)
         if not 0 <= check.check_number("hold", self.hold) <= 1:
             raise ValueError(f"hold must be between 0 and 1, not {self.hold}")
+        if (self.beta_schedule_type == "custom") != (self.beta_schedule is not None):
+            raise ValueError("beta_schedule goes with beta_schedule_type='custom', and only there")
+        if self.beta_schedule is not None:
+            check_betas("beta_schedule", self.beta_schedule)
 
-    def _check(self, problem: IsingProblem) -> None:
-        refuse_three_body(self, problem)
+    @property
+    def _remedy(self) -> str:
+        return "raise num_sweeps, or use 'tempering'"
 
     def _solve(self, block: Block, beta: float, streams: Streams) -> Solution:
-        hot, cold = check_beta_range(self.beta_range, beta, self.beta_schedule_type)
-        # The child sees beta E, so its schedule is in units of beta; at beta = 0 any will do.
-        start, end = (hot / cold, 1.0) if cold else (0.1, 1.0)
-        betas = annealing_betas(start, end, self.num_sweeps, self.beta_schedule_type, self.hold)
-        parameters = {"beta_schedule_type": "custom", "beta_schedule": betas}
-        reads = reads_at_unit_temperature(
-            _annealer(), block, beta, self.num_reads, parameters, streams
+        plan = self._plan(beta)
+        samples, tally = self._run(block, plan.betas[None], plan.kept, streams)
+        reads = samples.reshape(*block.index.shape, *samples.shape[1:])
+        diagnosed = chain_diagnostics(tally.series, self.num_reads)
+        return dataclasses.replace(
+            Solution.from_samples(reads, thermal=True),
+            per_query={name: v.reshape(block.index.shape) for name, v in diagnosed.items()},
         )
-        return Solution.from_samples(reads, thermal=True)
 
-    def _lowest(self, block: Block, streams: Streams) -> Any:
-        # Without a schedule, dwave-samplers scales its own to each problem's energies.
-        parameters = {"num_sweeps": self.num_sweeps}
-        return lowest_states(_annealer(), block, self.num_reads, parameters, streams)
+    def _plan(self, beta: float) -> Chains:
+        betas = self._betas(beta)
+        held = len(betas) - max((int(at) + 1 for at in np.flatnonzero(betas != beta)), default=0)
+        return Chains(betas, held, self.num_reads, self.random_order, True)
 
+    def _betas(self, beta: float) -> np.ndarray:
+        if self.beta_schedule is not None:
+            betas = check_betas("beta_schedule", self.beta_schedule)
+            check_last("beta_schedule", betas[-1], beta)
+            return betas
+        hot, cold = check_beta_range(self.beta_range, beta, self.beta_schedule_type)
+        if cold == 0:  # no geometric ramp ends there, and none is needed
+            return np.zeros(self.num_sweeps)
+        return annealing_betas(hot, cold, self.num_sweeps, self.beta_schedule_type, self.hold)
 
-def _annealer() -> Any:
-    try:
-        from dwave.samplers import SimulatedAnnealingSampler
-    except ImportError:
-        raise MissingExtraError("the sampler 'sa'", "dimod") from None
-    return SimulatedAnnealingSampler()
+    def _lowest(self, block: Block, streams: Streams) -> np.ndarray:
+        return self._anneal_to_lowest(block, self.num_sweeps, streams)

@@ -46,7 +46,7 @@ class Solution:
         samples: (groups, queries, num_reads, n) int8.
         log_partition: (groups, queries), for the block's couplings and fields without offset.
         entropy: a function giving (groups, queries), called only when asked for.
-        per_query: further arrays (groups, queries), reported in info in batch order.
+        per_query: further arrays (groups, queries, ...), reported in info in batch order.
         info: further facts about the whole call.
     """
 
@@ -64,16 +64,18 @@ class Solution:
     def from_samples(cls, samples: np.ndarray, *, thermal: bool, **rest: Any) -> "Solution":
         """Moments of independent reads (groups, queries, num_reads, n), with shot noise.
 
-        The standard error is that of a mean of num_reads independent spins, sqrt((1 - m^2) /
-        (num_reads - 1)): NaN for a single read, and NaN throughout when the samples are not
-        thermal, since their bias is not known.
+        The standard error of m is the standard deviation that the reads leave it with when
+        nothing else is known (uniform prior): about sqrt((1 - m^2) / num_reads), and about 2 /
+        num_reads where all reads agree, for that does not make m certain. It is NaN for a single
+        read, and throughout when the samples are not thermal, since their bias is not known.
         """
         reads = samples.shape[-2]
         probability = (samples > 0).mean(axis=-2)
         magnetization = 2 * probability - 1
         spread = np.full_like(magnetization, np.nan)
         if thermal and reads > 1:
-            spread = np.sqrt((1 - magnetization**2) / (reads - 1))
+            shrunk = magnetization * reads / (reads + 2)  # the mean of the Beta distribution
+            spread = np.sqrt((1 - shrunk**2) / (reads + 3))
         return cls(
             magnetization, probability, spread, lambda: sample_correlation(samples), samples, **rest
         )
@@ -94,13 +96,9 @@ class Sampler(ABC):
 
     Attributes:
         name: the name it is registered under.
-        runs_on_host: whether `_solve` wants NumPy arrays whatever the problem's library.
-        differentiable: whether PyTorch can differentiate its moments, tensors having gone in.
     """
 
     name: ClassVar[str]
-    runs_on_host: ClassVar[bool] = True
-    differentiable: ClassVar[bool] = False
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
         """Refuse unknown options with the nearest right name."""
@@ -117,6 +115,16 @@ class Sampler(ABC):
     def thermal(self) -> bool:
         """Whether results target exp(-beta E) without a bias of unknown size."""
         return True
+
+    @property
+    def runs_on_host(self) -> bool:
+        """Whether `_solve` wants NumPy arrays whatever the problem's library."""
+        return True
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether PyTorch can differentiate the moments, tensors having gone in."""
+        return False
 
     def sample(self, problem: IsingProblem, *, beta: Any = 1.0, seed: Seed = None) -> SampleResult:
         """Moments, and samples where the sampler draws any, of every problem of a batch.
@@ -207,7 +215,9 @@ class Sampler(ABC):
         for key in {key for solution in solutions for key in solution.per_query}:
             known = next(s.per_query[key] for s in solutions if key in s.per_query)
             values = [
-                s.per_query[key] if key in s.per_query else _idle(known, b.index.shape)
+                s.per_query[key]
+                if key in s.per_query
+                else _idle(known, (*b.index.shape, *known.shape[2:]))
                 for s, b in zip(solutions, blocks, strict=True)
             ]
             info[key] = join(values, blocks, local, 0)

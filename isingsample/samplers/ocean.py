@@ -96,7 +96,8 @@ def _child_by_name(name: str) -> Any:
             if not module_name:
                 raise MissingExtraError(f"the child {name!r}", "dimod") from error
             raise ValueError(f"child {name!r}: no module is called {module_name!r}") from error
-        if hasattr(module, attribute):
-            return getattr(module, attribute)()
+        found = getattr(module, attribute, None)
+        if isinstance(found, type) and issubclass(found, import_dimod("a child").Sampler):
+            return found()
         known += [entry for entry in dir(module) if entry.endswith(("Sampler", "Solver"))]
     raise ValueError(f"no dimod sampler is called {name!r}{check.suggestion(attribute, known)}")

@@ -1,10 +1,17 @@
-"""Diabatic quantum annealing on a circuit simulator.
+"""Diabatic quantum annealing, on Qiskit's simulators and primitives or on our own.
 
-schedule.py   A(s) and B(s), and the angles of each Trotter step
-circuit.py    the circuit of a problem, or of a block of problems at once
-aer.py        its exact outcome probabilities, by Qiskit Aer
-readout.py    moments and reads from those probabilities
-sampler.py    the sampler
+schedule.py     A(s) and B(s)
+anneal.py       the angles of each Trotter step
+circuit.py      the circuit of a problem, or of a block of problems at once
+engines.py      what runs it, by name:
+  aer.py            exact outcome probabilities, by Qiskit Aer
+  statevector.py    the same from arrays of NumPy or PyTorch, with qubits.py
+  adjoint.py        their gradient in PyTorch
+  primitive.py      reads, by any of Qiskit's sampler primitives
+readout.py      moments and reads from probabilities
+validity.py     where an anneal can be trusted, and the temperature of a whole batch
+solve.py        one block of problems through an engine
+sampler.py      the sampler
 """
 
 from isingsample.samplers.dqa.circuit import dqa_circuit

@@ -1,18 +1,21 @@
 """Exact outcome probabilities of a circuit, by the Qiskit Aer simulator."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from isingsample._progress import track
 from isingsample.errors import MissingExtraError
+from isingsample.samplers.dqa.anneal import Anneal
+from isingsample.samplers.dqa.circuit import BlockCircuit
 
 if TYPE_CHECKING:
     from qiskit import QuantumCircuit
     from qiskit.circuit import Parameter
 
 _OPTIONS = {
-    "method": "statevector",
     "precision": "double",
     # Binds inside the simulator instead of making a circuit for each query.
     "runtime_parameter_bind_enable": True,
@@ -20,10 +23,69 @@ _OPTIONS = {
     # threads spin: 16 qubits took seven times as long with two of them.
     "max_parallel_threads": 1,
 }
+# Of a Python float in a list, and of its copy in the simulator.
+_BYTES_PER_ANGLE = 48
+_CHUNK_BYTES = 2**28
+
+
+@dataclass(frozen=True)
+class AerEngine:
+    """Qiskit Aer, one circuit for all queries.
+
+    Attributes:
+        noise_model: a qiskit_aer NoiseModel, or None. With one, Aer evolves density matrices, of
+            4**n entries; the probabilities are still exact.
+
+    Raises:
+        ValueError: the noise model has readout errors, which are not part of the state.
+    """
+
+    noise_model: Any = None
+
+    # The state vector, its probabilities, and the readout's temporaries.
+    bytes_per_state: ClassVar[int] = 64
+
+    def __post_init__(self) -> None:
+        if self.noise_model is not None and any(
+            error["type"] == "roerror" for error in self.noise_model.to_dict()["errors"]
+        ):
+            raise ValueError(
+                "noise_model has readout errors, which the probabilities of a state do not show; "
+                "sample with them by engine=qiskit_aer.primitives.SamplerV2(options={"
+                "'backend_options': {'noise_model': ...}})"
+            )
+
+    def probabilities(
+        self, h: np.ndarray, J: np.ndarray, K: np.ndarray | None, anneal: Anneal
+    ) -> Iterator[np.ndarray]:
+        """Those of all outcomes, for slices of the queries in order: (slice, 2**n) each.
+
+        Args:
+            h: (groups, queries, n) float64.
+            J: (groups, n, n).
+            K: (groups, n, n, n) or None.
+            anneal: the steps.
+
+        Raises:
+            MissingExtraError: qiskit or qiskit-aer is not installed.
+            RuntimeError: the simulator failed; the message is its own.
+        """
+        program = BlockCircuit.of(h, J, K, anneal)
+        queries = h.shape[0] * h.shape[1]
+        size = self.bytes_per_state * 2 ** h.shape[-1]
+        size += _BYTES_PER_ANGLE * anneal.num_steps * len(program.free)
+        step = max(1, _CHUNK_BYTES // size)
+        for first in track(range(0, queries, step), "dqa"):
+            rows = slice(first, min(first + step, queries))
+            found = outcome_probabilities(program.circuit, program.values(rows), self.noise_model)
+            # Queries that do not differ in any angle make a circuit without parameters.
+            yield np.broadcast_to(found, (rows.stop - rows.start, found.shape[-1]))
 
 
 def outcome_probabilities(
-    circuit: "QuantumCircuit", values: "Mapping[Parameter, list[float]]"
+    circuit: "QuantumCircuit",
+    values: "Mapping[Parameter, list[float]]",
+    noise_model: Any = None,
 ) -> np.ndarray:
     """The probability of every outcome, for each set of values.
 
@@ -31,6 +93,7 @@ def outcome_probabilities(
         circuit: without measurements; of gates that Aer knows by themselves, since it is not
             transpiled.
         values: for each parameter of the circuit, its value in every set.
+        noise_model: a qiskit_aer NoiseModel without readout errors, or None.
 
     Returns:
         (sets, 2**n) float64, a single set where there are no parameters. Bit i of the second
@@ -47,7 +110,10 @@ def outcome_probabilities(
     recorded = circuit.copy()
     recorded.save_probabilities()
     binds = [dict(values)] if values else None
-    result = AerSimulator(**_OPTIONS).run(recorded, parameter_binds=binds).result()
+    method = {"method": "statevector"}
+    if noise_model is not None:
+        method = {"method": "density_matrix", "noise_model": noise_model}
+    result = AerSimulator(**_OPTIONS, **method).run(recorded, parameter_binds=binds).result()
     if not result.success:
         raise RuntimeError(f"Qiskit Aer failed: {result.status}")
     return np.stack([result.data(k)["probabilities"] for k in range(len(result.results))])

@@ -9,7 +9,8 @@ import numpy as np
 
 from isingsample.errors import MissingExtraError
 from isingsample.problem import IsingProblem
-from isingsample.samplers.dqa.schedule import Anneal, ScheduleLike
+from isingsample.samplers.dqa.anneal import Anneal
+from isingsample.samplers.dqa.schedule import ScheduleLike
 
 if TYPE_CHECKING:
     from qiskit import QuantumCircuit
@@ -23,6 +24,7 @@ def dqa_circuit(
     num_steps: int = 200,
     trotter_order: int = 1,
     schedule: ScheduleLike = "linear",
+    convention: str = "unit",
 ) -> "QuantumCircuit":
     """The anneal of one problem as a Qiskit circuit of h, rz, rzz, cx and rx, not measured.
 
@@ -31,7 +33,7 @@ def dqa_circuit(
 
     Args:
         problem: one problem, without batch axes or absent spins.
-        total_time, num_steps, trotter_order, schedule: as for DQA.
+        total_time, num_steps, trotter_order, schedule, convention: as for DQA.
 
     Returns:
         A circuit on n qubits. In Qiskit's bit strings qubit 0 is the rightmost character.
@@ -45,7 +47,7 @@ def dqa_circuit(
         raise ValueError(f"dqa_circuit takes one problem, not a batch {problem.batch_shape}")
     if problem.present is not None and not problem.present.all():
         raise ValueError("dqa_circuit takes a problem without absent spins; leave them out of h")
-    anneal = Anneal(total_time, num_steps, trotter_order, schedule)
+    anneal = Anneal(total_time, num_steps, trotter_order, schedule, convention)
     local = problem.to_numpy()
     K = None if local.K is None else local.K[None]
     return BlockCircuit.of(local.h[None, None], local.J[None], K, anneal).circuit

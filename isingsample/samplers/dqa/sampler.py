@@ -1,38 +1,45 @@
 """The sampler: calibrate, anneal, read out."""
 
-from dataclasses import dataclass
+import warnings
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from isingsample import _validation as check
+from isingsample._arrays import Array, concat, detach, like, namespace, to_numpy
 from isingsample._memory import available_memory, readable_bytes
-from isingsample._progress import track
-from isingsample.blocks import Block
-from isingsample.calibration import EffectiveBetas, effective_betas
-from isingsample.errors import TooLargeError
+from isingsample.blocks import Block, join, split
+from isingsample.calibration import EffectiveBetas
+from isingsample.errors import TooLargeError, WeakFieldWarning
 from isingsample.problem import IsingProblem
-from isingsample.samplers.base import Sampler, Solution
-from isingsample.samplers.dqa.aer import outcome_probabilities
-from isingsample.samplers.dqa.circuit import BlockCircuit
-from isingsample.samplers.dqa.readout import draw, moments
-from isingsample.samplers.dqa.schedule import Anneal, ScheduleLike
+from isingsample.samplers.base import Sampler, Solution, check_beta, check_is_problem
+from isingsample.samplers.dqa.anneal import Anneal
+from isingsample.samplers.dqa.engines import Engine, engine_for
+from isingsample.samplers.dqa.primitive import PrimitiveEngine
+from isingsample.samplers.dqa.readout import table_order
+from isingsample.samplers.dqa.schedule import ScheduleLike
+from isingsample.samplers.dqa.solve import converted, in_kind_of, probabilities, scaled, solution
+from isingsample.samplers.dqa.statevector import StatevectorEngine
+from isingsample.samplers.dqa.validity import field_range, fitted_betas
 from isingsample.streams import Streams
 
-CALIBRATIONS = ("analytic", "none")
-# Of a query: the state vector, its probabilities, and the readout's temporaries.
-_BYTES_PER_STATE = 64
-# Of a Python float in a list, and of its copy in the simulator.
-_BYTES_PER_ANGLE = 48
-# Of a uniform number, a state's number and the bisection's temporaries.
-_BYTES_PER_READ = 64
-_CHUNK_BYTES = 2**28
+CALIBRATIONS = ("analytic", "fit", "none")
+PRECISIONS = ("single", "double")
+# Named settings; see DQA.preset.
+PRESETS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "paper": {"total_time": 5.0, "num_steps": 200, "calibration": "none"},
+    "boltzmann": {"total_time": 5.0, "num_steps": 200, "schedule": "trained"},
+    "slow": {"total_time": 20.0, "num_steps": 800},
+}
+_DISTRIBUTION_LIMIT = 20
 
 
 @dataclass(frozen=True)
 class DQA(Sampler):
-    r"""Diabatic quantum anneal: a circuit of Trotter steps, simulated exactly by Qiskit Aer.
+    r"""Diabatic quantum anneal: a circuit of Trotter steps, run by Qiskit or by this package.
 
     .. math::
 
@@ -41,23 +48,39 @@ class DQA(Sampler):
     from the ground state of the driver, too fast to end in the ground state of E. For weak
     problems the outcome is near a Boltzmann distribution, each body order at its own temperature
     (see `isingsample.calibration`); calibration undoes that. It is an expansion for weak fields
-    and couplings: the error grows with them (``|beta h|`` above 1 is already far off), and results
-    are never thermal. Longer anneals are nearer to Boltzmann.
+    and couplings: the error grows with them, and results are never thermal. Longer anneals are
+    nearer to Boltzmann, and `isingsample.refine` removes what is left of the error.
 
-    The circuit is simulated once for each query, and its 2**n outcome probabilities are exact.
+    Simulated circuits run once for each query, and their 2**n outcome probabilities are exact.
     Reads are drawn from them with this package's own streams: Aer seeds a query by its place in
-    the batch, and a query's samples must not depend on its neighbours.
+    the batch, and a query's samples must not depend on its neighbours. Primitives draw their own.
 
     Attributes:
         total_time: duration tau of the anneal, in 1/energy (hbar = 1).
         num_steps: Trotter steps.
         trotter_order: 1 (problem, then driver) or 2 (half driver, problem, half driver).
-        schedule: "linear" (A = 1 - s, B = s), a Schedule, or a pair of functions (A, B) of s.
+        schedule: "linear" (A = 1 - s, B = s), "trained", a Schedule (`Schedule.power`, `.table`,
+            `.from_csv`), or a pair of functions (A, B) of s.
         calibration: "analytic" anneals h beta / beta_h, J beta / beta_J and K beta / beta_K and
-            reports these temperatures in info; "none" anneals beta h, beta J and beta K.
+            reports these temperatures in info. "fit" multiplies them by one number for the whole
+            call, so that the batch has the mean energy of Boltzmann (up to 20 spins, and a query's
+            result then depends on its batch). "none" anneals beta h, beta J and beta K.
         num_reads: reads to draw for each problem, whose averages are the moments; None for exact
             expectations and no samples.
         max_spins: problems with more spins are refused: each further spin doubles the cost.
+        engine: "aer" (Qiskit Aer); "statevector", this package's own, many times faster and
+            differentiable once in PyTorch; or a qiskit BaseSamplerV2, which needs num_reads, and
+            whose seed decides whether calls repeat and queries are independent.
+        convention: of A, B and total_time: "unit" (H as above), "half" (half of that), or "GHz"
+            (half of that, A and B in GHz, total_time in ns).
+        precision: "single" or "double" for the statevector engine; None for the problem's own.
+            Probabilities are right to 1e-5 or 1e-12. Aer computes in double.
+        noise_model: a qiskit_aer NoiseModel, without readout errors, for engine "aer".
+        pass_manager: of a primitive's backend; its run() is given the measured circuit.
+
+    Calibrated, a WeakFieldWarning says when a field lies where even a lone spin comes out wrong by
+    more than 0.1; info has "field_range", the largest good ``|beta h|``, and "largest_field", that
+    of the call.
 
     Raises:
         TypeError, ValueError: an option of the wrong kind or out of its range.
@@ -75,6 +98,11 @@ class DQA(Sampler):
     calibration: str = "analytic"
     num_reads: int | None = None
     max_spins: int = 20
+    engine: Any = "aer"
+    convention: str = "unit"
+    precision: str | None = None
+    noise_model: Any = None
+    pass_manager: Any = None
 
     name: ClassVar[str] = "dqa"
 
@@ -84,23 +112,97 @@ class DQA(Sampler):
         if self.num_reads is not None:
             check.check_count("num_reads", self.num_reads)
         check.check_count("max_spins", self.max_spins)
+        if self.precision is not None:
+            check.check_choice("precision", self.precision, PRECISIONS)
+            if not isinstance(self._engine, StatevectorEngine):
+                raise TypeError("precision is for engine='statevector'")
+        if isinstance(self._engine, PrimitiveEngine) and self.num_reads is None:
+            raise ValueError("a primitive gives reads, not expectations: set num_reads")
+
+    @classmethod
+    def preset(cls, name: str, **options: Any) -> Self:
+        """A named setting, with further options.
+
+        "default"; "paper": the published one (Kim & Park 2026, arXiv 2606.12478), not calibrated;
+        "boltzmann": the trained schedule, nearest to Boltzmann at the default's total time;
+        "slow": the linear schedule at four times that.
+
+        Raises:
+            ValueError: no setting has this name.
+        """
+        return cls(**{**PRESETS[check.check_choice("preset", name, PRESETS)], **options})
 
     @property
     def thermal(self) -> bool:
         """False: how far the outcome is from Boltzmann is not known."""
         return False
 
+    @property
+    def runs_on_host(self) -> bool:
+        """Whether the engine is one of Qiskit's."""
+        return not isinstance(self._engine, StatevectorEngine)
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether moments are expectations of this package's own engine."""
+        return not self.runs_on_host and self.num_reads is None
+
     @cached_property
     def _anneal(self) -> Anneal:
-        return Anneal(self.total_time, self.num_steps, self.trotter_order, self.schedule)
+        return Anneal(
+            self.total_time, self.num_steps, self.trotter_order, self.schedule, self.convention
+        )
+
+    @cached_property
+    def _engine(self) -> Engine:
+        return engine_for(self.engine, noise_model=self.noise_model, pass_manager=self.pass_manager)
 
     @cached_property
     def _betas(self) -> EffectiveBetas:
-        """What beta = 1 is divided by, for each body order."""
+        """What beta = 1 is divided by, for each body order, before any fit."""
         if self.calibration == "none":
             return EffectiveBetas(1.0, 1.0, 1.0)
-        curves = self._anneal.curves
-        return effective_betas(curves.A, curves.B, self.total_time)
+        return self._anneal.betas
+
+    @cached_property
+    def _field_range(self) -> float:
+        return field_range(self._anneal)
+
+    def distribution(self, problem: IsingProblem, *, beta: Any = 1.0) -> Array:
+        """P(s) of every state, in the order of `isingsample.energies.spin_table`.
+
+        Args:
+            problem: a batch without absent spins, of at most 20 spins.
+            beta: inverse temperature.
+
+        Returns:
+            (..., 2**n) in the problem's library and dtype.
+
+        Raises:
+            TypeError: problem is not an IsingProblem, or the engine is a primitive.
+            ValueError: as for `sample`, or spins are absent.
+        """
+        check_is_problem(problem)
+        beta = check_beta(beta, problem, on_host=self.runs_on_host)
+        if problem.num_spins > _DISTRIBUTION_LIMIT:
+            raise TooLargeError(
+                f"a distribution has 2**n entries; n = {problem.num_spins} is above "
+                f"{_DISTRIBUTION_LIMIT}"
+            )
+        if problem.present is not None and not problem.present.all():
+            raise ValueError("problems with absent spins have different numbers of states")
+        self._check(problem)
+        blocks = split(problem.to_numpy() if self.runs_on_host else problem)
+        if blocks[0].is_empty:
+            return like(np.ones((*problem.batch_shape, 2**problem.num_spins)), problem.h)
+        betas = self._betas_for(blocks, beta)
+        parts = []
+        for block in blocks:
+            ready = self._ready(block, beta, betas)
+            found = concat(list(probabilities(self._engine, ready, self._anneal)), axis=0)
+            found = found[:, like(table_order(problem.num_spins), found, keep_dtype=True)]
+            parts.append(namespace(found).reshape(found, (*block.index.shape, -1)))
+        return converted(join(parts, blocks, problem, 0), problem.h)
 
     def _check(self, problem: IsingProblem) -> None:
         self._check_size(problem)
@@ -118,7 +220,10 @@ class DQA(Sampler):
         largest = problem.num_spins
         if problem.present is not None:
             largest = int(problem.present.sum(axis=-1).max(initial=0))
-        needed = _BYTES_PER_STATE * 2.0 ** min(largest, 1000)  # beyond 1023 a float overflows
+        needed = 0.0
+        if not isinstance(self._engine, PrimitiveEngine):
+            axes = largest if self.noise_model is None else 2 * largest  # of a density matrix
+            needed = self._engine.bytes_per_state * 2.0 ** min(axes, 1000)  # else it overflows
         available = available_memory()
         if largest > self.max_spins or needed > available:
             raise TooLargeError(
@@ -127,55 +232,47 @@ class DQA(Sampler):
                 f"{readable_bytes(available)} are available. Use a Monte Carlo sampler such as 'sa'"
             )
 
-    def _solve(self, block: Block, beta: float, streams: Streams) -> Solution:
-        betas, local = self._betas, block.to_numpy()
-        h, J = _scaled(local.h, beta / betas.h), _scaled(local.J, beta / betas.J)
-        K = None if local.K is None else _scaled(local.K, beta / betas.K)
-        program = BlockCircuit.of(h, J, K, self._anneal)
-        index = block.index.reshape(-1)
-        parts = []
-        for rows in track(self._chunks(program, block), "dqa"):
-            found = outcome_probabilities(program.circuit, program.values(rows))
-            # Queries that do not differ in any angle make a circuit without parameters.
-            probabilities = np.broadcast_to(found, (len(index[rows]), found.shape[-1]))
-            parts.append(self._read_out(probabilities, index[rows], streams))
-        joined = [np.concatenate(column) for column in zip(*parts, strict=True)]
-        outcome = [array.reshape(*block.index.shape, *array.shape[1:]) for array in joined]
-        info: dict[str, Any] = {"calibration": self.calibration}
-        if self.calibration == "analytic":
+    def _solve_all(self, blocks: list[Block], beta: Any, streams: Streams) -> list[Solution | None]:
+        betas = self._betas_for(blocks, beta)
+        ready = [b if b.is_empty else self._ready(b, beta, betas) for b in blocks]
+        info = {"calibration": self.calibration} | self._fields(blocks, beta, betas)
+        if self.calibration != "none":
             info |= {"beta_h": betas.h, "beta_J": betas.J, "beta_K": betas.K}
-        if self.num_reads is not None:
-            return Solution.from_samples(*outcome, thermal=False, info=info)
-        magnetization, probability, correlation = outcome
-        return Solution(
-            magnetization,
-            probability,
-            np.full_like(magnetization, np.nan),
-            correlation=lambda: correlation,
-            info=info,
-        )
+        solved: list[Solution | None] = []
+        for block, scaled_block in zip(blocks, ready, strict=True):
+            if block.is_empty:
+                solved.append(None)
+                continue
+            found = solution(self._engine, scaled_block, self._anneal, self.num_reads, streams)
+            solved.append(replace(in_kind_of(found, block.h), info=info))
+        return solved
 
-    def _read_out(
-        self, probabilities: np.ndarray, index: np.ndarray, streams: Streams
-    ) -> tuple[np.ndarray, ...]:
-        """What is kept of a chunk: its samples alone, or its moments."""
-        if self.num_reads is None:
-            return moments(probabilities)
-        return (draw(probabilities, streams.uniforms(index, self.num_reads)),)
+    def _solve(self, block: Block, beta: Any, streams: Streams) -> Solution:
+        (found,) = self._solve_all([block], beta, streams)
+        assert found is not None
+        return found
 
-    def _chunks(self, program: BlockCircuit, block: Block) -> list[slice]:
-        """Slices of queries whose probabilities, angles and reads fit into a bounded memory."""
-        size = _BYTES_PER_STATE * 2**block.num_spins + _BYTES_PER_READ * (self.num_reads or 0)
-        size += _BYTES_PER_ANGLE * self.num_steps * len(program.free)
-        step = max(1, _CHUNK_BYTES // size)
-        return [slice(first, first + step) for first in range(0, block.index.size, step)]
+    def _ready(self, block: Block, beta: Any, betas: EffectiveBetas) -> Block:
+        """What the circuit is made of."""
+        local = block.to_numpy() if self.runs_on_host else block
+        return scaled(local, beta, betas, self.precision)
 
+    def _betas_for(self, blocks: list[Block], beta: Any) -> EffectiveBetas:
+        if self.calibration != "fit":
+            return self._betas
+        host = [block.to_numpy() for block in blocks]
+        return fitted_betas(host, float(detach(beta)), self._anneal, self._betas)
 
-def _scaled(coefficients: np.ndarray, factor: float) -> np.ndarray:
-    with np.errstate(over="ignore"):
-        scaled = coefficients * factor
-    if not np.isfinite(scaled).all():
-        raise ValueError(
-            "beta times the fields or couplings leaves the range of float64; scale the problem down"
-        )
-    return scaled
+    def _fields(self, blocks: list[Block], beta: Any, betas: EffectiveBetas) -> dict[str, float]:
+        """The largest beta h of a call and the largest that comes out right, with a warning."""
+        sizes = [abs(to_numpy(block.h)).max() for block in blocks if not block.is_empty]
+        largest = float(detach(beta)) * float(max(sizes, default=0.0))
+        allowed = self._field_range * betas.h
+        if largest > allowed and self.calibration != "none":
+            warnings.warn(
+                f"fields up to |beta h| = {largest:.3g} are beyond what this anneal can do: above "
+                f"{allowed:.3g} even a lone spin's magnetization is wrong by more than 0.1",
+                WeakFieldWarning,
+                stacklevel=4,
+            )
+        return {"largest_field": largest, "field_range": allowed}

@@ -1,14 +1,23 @@
-"""How an anneal goes from the driver to the problem, and its angles step by step."""
+"""How strong driver and problem are along the anneal.
 
+Any pair of functions of s in [0, 1] will do. Here are those with a name, and those from a table.
+All of them pickle, which lambdas do not.
+"""
+
+import bisect
+import csv
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from isingsample import _validation as check
-from isingsample.calibration import check_duration, tabulate
+
+# What A and B of a schedule are multiplied by to be strengths of H in 1/time, hbar = 1.
+CONVENTIONS = {"unit": 1.0, "half": 0.5, "GHz": math.pi}
 
 
 @dataclass(frozen=True)
@@ -42,70 +51,131 @@ class Schedule:
             f"(A, B), not {given!r}"
         )
 
+    @classmethod
+    def power(cls, exponent: float) -> "Schedule":
+        """A = 1 - s**exponent, B = s**exponent; 1 is linear.
 
-def _falling(s: float) -> float:
-    return 1.0 - s
+        Raises:
+            TypeError, ValueError: exponent is not a number above 0.
+        """
+        if check.check_number("exponent", exponent) <= 0:
+            raise ValueError(f"exponent must be above 0, not {exponent:g}")
+        return cls(Power(exponent, falling=True), Power(exponent))
 
+    @classmethod
+    def table(cls, s: Sequence[float], A: Sequence[float], B: Sequence[float]) -> "Schedule":
+        """Straight lines between the rows of a table.
 
-def _rising(s: float) -> float:
-    return s
+        Args:
+            s: times from 0 to 1, rising.
+            A: driver at these times.
+            B: problem at these times.
 
+        Raises:
+            TypeError, ValueError: columns of different lengths, entries that are not finite
+                numbers, or an s that does not rise from 0 to 1.
+        """
+        columns = {"s": s, "A": A, "B": B}
+        times, driver, problem = (
+            tuple(check.check_number(f"{name}[{i}]", x) for i, x in enumerate(column))
+            for name, column in columns.items()
+        )
+        if not len(times) == len(driver) == len(problem):
+            raise ValueError(
+                f"s, A and B must have equal lengths, not {len(times)}, {len(driver)} and "
+                f"{len(problem)}"
+            )
+        if len(times) < 2 or times[0] != 0 or times[-1] != 1 or (np.diff(times) <= 0).any():
+            raise ValueError("the times s of a schedule must rise from 0 to 1")
+        return cls(Lines(times, driver), Lines(times, problem))
 
-SCHEDULES = {"linear": Schedule(_falling, _rising)}
-ScheduleLike: TypeAlias = str | Schedule | Sequence[Callable[[float], float]]
+    @classmethod
+    def from_csv(cls, path: str | Path) -> "Schedule":
+        """A table in a file with columns s, A and B, a header line or not.
+
+        Annealers' makers publish A and B in GHz: such a file goes with convention="GHz", and
+        total_time in ns.
+
+        Raises:
+            OSError: the file cannot be read.
+            ValueError: a row that is not three numbers, or a table that `table` refuses.
+        """
+        rows: list[tuple[float, float, float]] = []
+        with open(path, newline="", encoding="utf-8-sig") as file:
+            for number, cells in enumerate(csv.reader(file), start=1):
+                if not any(cell.strip() for cell in cells):
+                    continue
+                try:
+                    time, driver, problem = map(float, cells)
+                except ValueError:
+                    if not rows and number == 1:
+                        continue  # the header
+                    raise ValueError(
+                        f"{path}, line {number}: a row must be three numbers s, A, B, "
+                        f"not {','.join(cells)!r}"
+                    ) from None
+                rows.append((time, driver, problem))
+        if not rows:
+            raise ValueError(f"{path} holds no rows of s, A and B")
+        return cls.table(*zip(*rows, strict=True))
+
+    def scaled(self, factor: float) -> "Schedule":
+        """A and B multiplied by a number."""
+        if factor == 1:
+            return self
+        return Schedule(Multiple(self.A, factor), Multiple(self.B, factor))
 
 
 @dataclass(frozen=True)
-class Anneal:
-    """An anneal in num_steps Trotter steps, each with A and B from its midpoint.
+class Power:
+    """s**exponent, or 1 - s**exponent."""
 
-    Attributes:
-        total_time: duration, in 1/energy (hbar = 1), above 0.
-        num_steps: Trotter steps.
-        trotter_order: 1: each step is the problem, then the driver. 2: half of the driver, the
-            problem, half of the driver.
-        schedule: "linear" (A = 1 - s, B = s), a Schedule, or a pair of functions (A, B).
+    exponent: float = 1.0
+    falling: bool = False
 
-    Raises:
-        TypeError: an option of the wrong kind, or a schedule that does not return numbers.
-        ValueError: an option out of its range, or a schedule that returns NaN or infinity.
+    def __call__(self, s: float) -> float:
+        """The strength at s."""
+        value = float(s**self.exponent)
+        return 1.0 - value if self.falling else value
 
-    Source: Suzuki, Comm. Math. Phys. 51, 183 (1976), for the product formulas.
-    """
 
-    total_time: float
-    num_steps: int
-    trotter_order: int
-    schedule: ScheduleLike
+@dataclass(frozen=True)
+class Lines:
+    """Straight lines between points, the first at 0 and the last at 1."""
 
-    def __post_init__(self) -> None:
-        check_duration("total_time", self.total_time)
-        check.check_count("num_steps", self.num_steps)
-        if check.check_count("trotter_order", self.trotter_order) > 2:
-            raise ValueError(f"trotter_order must be 1 or 2, not {self.trotter_order}")
-        _ = self.driver_angles, self.problem_angles  # refuses a schedule that is not finite
+    times: tuple[float, ...]
+    values: tuple[float, ...]
 
-    @cached_property
-    def curves(self) -> Schedule:
-        """The schedule as functions."""
-        return Schedule.of(self.schedule)
+    def __call__(self, s: float) -> float:
+        """The strength at s."""
+        right = min(max(bisect.bisect_right(self.times, s), 1), len(self.times) - 1)
+        start, end = self.times[right - 1], self.times[right]
+        share = (s - start) / (end - start)
+        return (1 - share) * self.values[right - 1] + share * self.values[right]
 
-    @cached_property
-    def problem_angles(self) -> np.ndarray:
-        """Rotation about Z...Z in each step for a coefficient of 1: (num_steps,), in radians."""
-        return self._rotations("B", self.curves.B)
 
-    @cached_property
-    def driver_angles(self) -> np.ndarray:
-        """Rotation of every spin about X after each step's problem part: (num_steps,).
+@dataclass(frozen=True)
+class Multiple:
+    """A function times a number."""
 
-        In second order the two half rotations between problem parts are one. The very first is
-        left out: it only turns the phase of the initial state.
-        """
-        angles = self._rotations("A", self.curves.A)
-        return angles if self.trotter_order == 1 else 0.5 * (angles + np.append(angles[1:], 0.0))
+    function: Callable[[float], Any]
+    factor: float
 
-    def _rotations(self, name: str, strength: Callable[[float], Any]) -> np.ndarray:
-        # exp(-i H dt) with H = -g P, for a product of Paulis P, is a rotation by -2 g dt.
-        midpoints = (np.arange(self.num_steps) + 0.5) / self.num_steps
-        return -2.0 * self.total_time / self.num_steps * tabulate(name, strength, midpoints)
+    def __call__(self, s: float) -> Any:
+        """The strength at s."""
+        return self.factor * self.function(s)
+
+
+# Eleven knots of A and B, found by gradient descent through the anneal on the Kullback-Leibler
+# divergence from Boltzmann: 6 spins, total time 5, normal fields and couplings of standard
+# deviation 0.5 and 0.3. On fresh problems of 6 to 9 spins, and up to twice as strong, the
+# calibrated outcome is 2 to 4 times nearer to Boltzmann in total variation than that of the linear
+# schedule, and nearer than that of a linear schedule at total time 20.
+_TRAINED = Schedule.table(
+    [knot / 10 for knot in range(11)],
+    [1, 0.99, 0.97, 0.92, 0.84, 0.7, 0.61, 0.59, 0.42, 0.15, 0.03],
+    [0.36, 0.11, 0.45, 0.42, 0.5, 0.62, 0.58, 0.68, 0.94, 1.25, 3.85],
+)
+
+SCHEDULES = {"linear": Schedule.power(1.0), "trained": _TRAINED}
+ScheduleLike: TypeAlias = str | Schedule | Sequence[Callable[[float], float]]

@@ -1,0 +1,63 @@
+"""How far a distribution over states is from Boltzmann."""
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from isingsample._arrays import Array, to_numpy
+from isingsample.energies import spin_table
+from isingsample.errors import TooLargeError
+from isingsample.problem import IsingProblem
+from isingsample.samplers.exact import Exact
+
+_MAX_SPINS = 16
+
+
+class HasDistribution(Protocol):
+    """A sampler that knows the probability of every state, as Exact and simulated DQA do."""
+
+    def distribution(self, problem: IsingProblem, *, beta: Any = 1.0) -> Array:
+        """P(s) of every state, (..., 2**n), in the order of `isingsample.energies.spin_table`."""
+
+
+class Distance(NamedTuple):
+    """Distances of a distribution Q from P(s) ~ exp(-beta E(s)), each (...) in float64.
+
+    Attributes:
+        total_variation: ``sum_s |Q - P| / 2``, the largest error of any event's probability.
+        divergence: Kullback and Leibler's, sum_s P ln(P/Q), in nats; infinite where Q misses
+            a state.
+        moment_error: the largest ``|<s_j>_Q - <s_j>_P|``.
+    """
+
+    total_variation: np.ndarray
+    divergence: np.ndarray
+    moment_error: np.ndarray
+
+
+def distance_to_boltzmann(
+    sampler: HasDistribution, problem: IsingProblem, *, beta: float = 1.0
+) -> Distance:
+    """How far a sampler's distribution is from the one it is after.
+
+    Args:
+        sampler: one that has a `distribution`.
+        problem: a batch without absent spins, of at most 16 spins.
+        beta: inverse temperature.
+
+    Raises:
+        TooLargeError: n is above 16.
+        ValueError, TypeError: whatever the sampler's `distribution` refuses.
+    """
+    if problem.num_spins > _MAX_SPINS:
+        raise TooLargeError(
+            f"a distance sums over 2**n states of each problem; n = {problem.num_spins} is above "
+            f"{_MAX_SPINS}"
+        )
+    found = to_numpy(sampler.distribution(problem, beta=beta)).astype(float)
+    exact = to_numpy(Exact().distribution(problem, beta=beta)).astype(float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(exact > 0, exact * np.log(exact / found), 0.0)
+    gap = found - exact
+    moments = np.abs(gap @ spin_table(problem.num_spins)).max(axis=-1, initial=0.0)
+    return Distance(np.abs(gap).sum(axis=-1) / 2, terms.sum(axis=-1), moments)

@@ -1,0 +1,246 @@
+"""Chains of heat-bath sweeps on blocks: what the Monte Carlo samplers have in common."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from isingsample import _validation as check
+from isingsample._arrays import is_torch, to_numpy
+from isingsample.blocks import Block
+from isingsample.energies import interactions
+from isingsample.errors import MissingExtraError
+from isingsample.problem import IsingProblem
+from isingsample.result import SampleResult
+from isingsample.samplers._diagnostics import chain_diagnostics, warn_unless_converged
+from isingsample.samplers._schedules import optimising_betas
+from isingsample.samplers._threads import LANES, run_tasks
+from isingsample.samplers.base import Minimizer, Solution
+from isingsample.streams import Seed, Streams
+
+_WATCHED, _DRAWS = 32, 32  # chains of each problem that are diagnosed, and draws of each
+_ROUNDING = 2.0**-24  # of a probability in the kernels, which a spread of 0 would hide
+
+
+@dataclass(frozen=True)
+class Chains:
+    """What a chain sampler wants done.
+
+    Attributes:
+        betas: one inverse temperature per sweep.
+        kept: how many of the last sweeps count.
+        reads: chains of each query.
+        random_order: whether each sweep has an order of its own.
+        moments_of_reads: whether moments are those of the last states alone.
+    """
+
+    betas: np.ndarray
+    kept: int
+    reads: int
+    random_order: bool
+    moments_of_reads: bool
+
+
+class ChainSampler(Minimizer):
+    """A sampler whose reads are the last states of Markov chains.
+
+    Attributes:
+        runs_on_device: whether tensors on a GPU are sampled there, by `_on_device`, as `_plan`
+            says; else on the host.
+    """
+
+    runs_on_device: ClassVar[bool] = False
+
+    num_reads: int
+    random_order: bool
+    initial_states: Any
+
+    @property
+    @abstractmethod
+    def _remedy(self) -> str:
+        """What to raise when chains have not converged."""
+
+    def sample(self, problem: IsingProblem, *, beta: Any = 1.0, seed: Seed = None) -> SampleResult:
+        """As for every sampler; warns of problems that have not converged."""
+        if self.runs_on_device and on_accelerator(problem):
+            result = self._on_device(problem, beta, seed)
+        else:
+            result = super().sample(problem, beta=beta, seed=seed)
+        warn_unless_converged(self.name, result.info, self._remedy)
+        return result
+
+    def _plan(self, beta: float) -> Chains:
+        """The Chains that sampling at beta takes."""
+        raise NotImplementedError
+
+    def _on_device(self, problem: IsingProblem, beta: Any, seed: Seed) -> SampleResult:
+        from isingsample.samplers._on_device import OnDevice
+
+        return OnDevice(self).sample(problem, beta=beta, seed=seed)
+
+    def _check(self, problem: IsingProblem) -> None:
+        if self.initial_states is not None:
+            check_initial_states(self.initial_states, self.num_reads, problem)
+
+    def _first_states(self, block: Block) -> np.ndarray | None:
+        """(queries, reads, n) int8 of a block's spins, or None to start at random."""
+        if self.initial_states is None:
+            return None
+        states = to_numpy(self.initial_states).astype(np.int8)
+        if states.ndim == 1:
+            states = np.broadcast_to(states, (self.num_reads, len(states)))
+        flat = states.reshape(-1, *states.shape[-2:])
+        which = block.index.ravel() if states.ndim > 2 else np.zeros(block.index.size, int)
+        return np.ascontiguousarray(flat[which][..., block.spins])
+
+    def _run(
+        self, block: Block, betas: np.ndarray, kept: int, streams: Streams, *, pairs: bool = False
+    ) -> tuple[np.ndarray, Any]:
+        """Chains along betas (queries or 1, sweeps): their last states and their Tally."""
+        kernel_runs = import_kernels(self.name)
+        from isingsample.samplers._kernel_inputs import kernel_inputs
+
+        problems, couplings = kernel_inputs(block, streams)
+        queries, num_spins = problems.h.shape
+        first = self._first_states(block)
+        shape = (queries, self.num_reads, num_spins)
+        samples = np.empty(shape, np.int8) if first is None else first
+        tasks = queries * -(-self.num_reads // LANES)
+        tally = blank_tally(kernel_runs, tasks, samples, kept, pairs)
+        run_tasks(
+            kernel_runs.run_chains, tasks, self.name, problems, couplings,
+            np.ascontiguousarray(betas, float), kept, self.random_order, first is None,
+            samples, tally,
+        )  # fmt: skip
+        return samples, tally
+
+    def _anneal_to_lowest(self, block: Block, num_sweeps: int, streams: Streams) -> np.ndarray:
+        """The best last state of an anneal that is scaled to each query."""
+        betas = optimising_betas(block, num_sweeps)
+        samples, _ = self._run(block, betas.reshape(-1, num_sweeps), 1, streams)
+        return lowest(block, samples)
+
+
+def on_accelerator(problem: IsingProblem) -> bool:
+    """Whether a problem's arrays are tensors on another device than the CPU."""
+    return is_torch(problem.h) and problem.h.device.type != "cpu"
+
+
+def import_kernels(name: str) -> Any:
+    """The compiled kernels, or MissingExtraError saying that a sampler needs them."""
+    try:
+        from isingsample.samplers import _kernel_runs
+    except ImportError:
+        raise MissingExtraError(f"the sampler {name!r}", "numba") from None
+    return _kernel_runs
+
+
+def blank_tally(
+    kernel_runs: Any, tasks: int, samples: np.ndarray, kept: int, pairs: bool, watched: int = LANES
+) -> Any:
+    """A Tally of zeros for samples (queries, reads, n), diagnosing at most `watched` chains."""
+    queries, reads, num_spins = samples.shape
+    stride = max(1, kept // _DRAWS)
+    side = num_spins if pairs else 0
+    return kernel_runs.Tally(
+        up=np.zeros((tasks, num_spins)),
+        squares=np.zeros((tasks, num_spins)),
+        series=np.zeros((queries, min(reads, watched, _WATCHED), kept // stride), np.float32),
+        pairs=np.zeros((tasks, side, side)),
+    )
+
+
+def chain_solution(
+    block: Block,
+    samples: np.ndarray,
+    tally: Any,
+    kept: int,
+    correlation: Callable[[], Any],
+    **info: Any,
+) -> Solution:
+    """Moments of chains, averaged over the sweeps that were kept.
+
+    A spin counts in each sweep with the probability it was drawn with (Rao-Blackwell), which has
+    the same mean as the spin and varies less. Chains are independent, so their spread gives the
+    standard error, whatever the correlation along each of them; that of a single one is NaN.
+
+    Args:
+        block: what was sampled.
+        samples: (queries, reads, n), the last states.
+        tally: Tally.
+        kept: sweeps that were kept.
+        correlation: gives the last states' Tally with its pairs.
+        info: facts about the call.
+    """
+    reads = samples.shape[1]
+    shape = (*block.index.shape, block.num_spins)
+    up, squares = (_per_query(sums, samples) for sums in (tally.up, tally.squares))
+    probability = up / (reads * kept)
+    spread = np.full_like(probability, np.nan)
+    if reads > 1:
+        variance = np.maximum(squares / reads - probability**2, 0.0) / (reads - 1)
+        spread = 2 * np.hypot(np.sqrt(variance), _ROUNDING)
+    diagnosed = chain_diagnostics(tally.series, reads)
+    return Solution(
+        magnetization=(2 * probability - 1).reshape(shape),
+        probability=probability.reshape(shape),
+        std_error=spread.reshape(shape),
+        correlation=lambda: mean_pairs(correlation(), samples, kept).reshape(*shape, shape[-1]),
+        samples=samples.reshape(*block.index.shape, *samples.shape[1:]),
+        per_query={name: value.reshape(block.index.shape) for name, value in diagnosed.items()},
+        info=info,
+    )
+
+
+def mean_pairs(tally: Any, samples: np.ndarray, kept: int) -> np.ndarray:
+    """<s_j s_k> over sweeps and chains: (queries, n, n)."""
+    lower = _per_query(tally.pairs, samples) / (samples.shape[1] * kept)
+    full: np.ndarray = lower + np.swapaxes(lower, 1, 2) + np.eye(samples.shape[-1])
+    return full
+
+
+def _per_query(sums: np.ndarray, samples: np.ndarray) -> np.ndarray:
+    """Sums of tasks (tasks, ...) added up for each query."""
+    total: np.ndarray = sums.reshape(len(samples), -1, *sums.shape[1:]).sum(axis=1)
+    return total
+
+
+def lowest(block: Block, samples: np.ndarray) -> np.ndarray:
+    """The state of lowest energy of each query: (queries, reads, n) to (groups, queries, n)."""
+    states = samples.reshape(*block.index.shape, *samples.shape[1:])
+    best = np.empty((*block.index.shape, block.num_spins), np.int8)
+    for group, found in enumerate(states):  # one group at a time: states become floats
+        K = None if block.K is None else block.K[group]
+        spins = found.astype(float)
+        gain = interactions(spins, block.J[group], K)
+        gain += (spins @ block.h[group][..., None])[..., 0]
+        best[group] = found[np.arange(len(found)), gain.argmax(axis=-1)]
+    return best
+
+
+def check_initial_states(states: Any, num_reads: int, problem: IsingProblem) -> None:
+    """Refuse states to start from that do not fit the problem and the number of reads.
+
+    Raises:
+        TypeError: not numbers.
+        ValueError: a shape other than (n,), (num_reads, n) or (..., num_reads, n), or entries
+            other than -1 and +1 at spins that are present.
+    """
+    values = to_numpy(check.real_array("initial_states", states))
+    n = problem.num_spins
+    shapes = ((n,), (num_reads, n), (*problem.batch_shape, num_reads, n))
+    if values.shape not in shapes:
+        listed = ", ".join(str(shape) for shape in dict.fromkeys(shapes))
+        raise ValueError(
+            f"initial_states must have one of the shapes {listed}: a state for all reads, for "
+            f"each read or for each read of each problem; it has shape {values.shape}"
+        )
+    present: Any = True
+    if problem.present is not None:
+        present = problem.present[..., None, :]
+        if values.ndim < 3:  # the same states for all problems
+            present = problem.present.reshape(-1, n).any(axis=0)
+    exists = np.broadcast_to(present, values.shape)
+    check.check_spins("initial_states", np.where(exists, values, 0), exists)

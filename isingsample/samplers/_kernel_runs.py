@@ -1,0 +1,310 @@
+"""Compiled runs: a range of blocks of replicas, from their first states to their moments.
+
+A task is a block of up to 128 replicas of one problem. Its results go to places of its own and
+are added up afterwards in the order of the tasks, so they do not depend on threads.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from isingsample.samplers._kernels import (
+    CHAINS,
+    ORDER,
+    SWAPS,
+    _compiled,
+    measure,
+    next_word,
+    seed_lane,
+    shuffle,
+    start,
+    sweep,
+    worst_spin,
+)
+from isingsample.samplers._threads import LANES
+
+_UNIT = np.float32(2.0**-32)
+_COLDEST = 1e30  # times a field of at least 1e-8 it leaves no chance, and it is still finite
+
+
+class Problems(NamedTuple):
+    """Queries in the units of the kernels.
+
+    Attributes:
+        h: (queries, n) float32, divided by 2**exponent.
+        group: (queries,) which couplings each has.
+        share: (queries,) float32 factor of these couplings in the query's units.
+        unit: (queries,) 2**exponent.
+        place: (queries,) position in the batch.
+        key: (2,) uint64, the seed.
+    """
+
+    h: np.ndarray
+    group: np.ndarray
+    share: np.ndarray
+    unit: np.ndarray
+    place: np.ndarray
+    key: np.ndarray
+
+
+class Tally(NamedTuple):
+    """What a run leaves behind, apart from its states.
+
+    Attributes:
+        up: (tasks, n) sum over sweeps and chains of P(s = +1) given the others.
+        squares: (tasks, n) sum over chains of the square of their mean.
+        series: (queries, chains, draws) float32 means over successive sweeps, of the spin whose
+            chains agree least.
+        pairs: (tasks, n, n) sum over sweeps and chains of s_j s_k for k < j; or (tasks, 0, 0).
+    """
+
+    up: np.ndarray
+    squares: np.ndarray
+    series: np.ndarray
+    pairs: np.ndarray
+
+
+@_compiled
+def _add_pairs(states: Any, lanes: Any, pairs: Any) -> None:
+    for j in range(len(states)):
+        for k in range(j):
+            total = np.float32(0.0)
+            for lane in lanes:
+                total += states[j, lane] * states[k, lane]
+            pairs[j, k] += total
+
+
+@_compiled
+def _add_lanes(sums: Any, lanes: int, sweeps: int, up: Any, squares: Any) -> None:
+    for spin in range(len(sums)):
+        for lane in range(lanes):
+            up[spin] += sums[spin, lane]
+            squares[spin] += (sums[spin, lane] / sweeps) ** 2
+
+
+@_compiled
+def run_chains(
+    first: int,
+    last: int,
+    problems: Any,
+    couplings: Any,
+    betas: Any,
+    kept: int,
+    random_order: bool,
+    fresh: bool,
+    samples: Any,
+    tally: Any,
+) -> None:
+    """Chains that follow a sequence of temperatures.
+
+    Args:
+        first: of the tasks to run.
+        last: the one after them.
+        problems: Problems.
+        couplings: Couplings.
+        betas: (queries or 1, sweeps) float64.
+        kept: how many of the last sweeps count.
+        random_order: whether each sweep has an order of its own.
+        fresh: whether chains start at random, not at samples.
+        samples: (queries, reads, n) int8, the first and then the last states.
+        tally: Tally, all zeros.
+    """
+    num_spins, reads = problems.h.shape[1], samples.shape[1]
+    blocks = -(-reads // LANES)
+    watched, draws = tally.series.shape[1:]
+    stride = max(1, kept // max(1, draws))
+    states = np.empty((num_spins, LANES), np.float32)
+    up = np.zeros((num_spins, LANES), np.float32)
+    words = np.zeros((4, LANES), np.uint32)
+    order_words = np.zeros((4, 1), np.uint32)
+    pull, doubled = np.empty(LANES, np.float32), np.empty(LANES, np.float32)
+    sums = np.empty((num_spins, LANES))
+    before = np.empty((num_spins, watched))
+    history = np.empty((draws, num_spins, watched), np.float32)
+    order = np.arange(num_spins)
+    for task in range(first, last):
+        query, block = task // blocks, task % blocks
+        lanes = min(LANES, reads - block * LANES)
+        group, share, h = problems.group[query], problems.share[query], problems.h[query]
+        for lane in range(LANES):
+            # Idle lanes of the last block follow its first one.
+            replica = block * LANES + lane if lane < lanes else block * LANES
+            seed_lane(words, lane, problems.key, replica, CHAINS, problems.place[query])
+            start(fresh, samples[query], replica, lane, states, words)
+        seed_lane(order_words, 0, problems.key, 0, ORDER, problems.place[query])
+        for spin in range(num_spins):
+            order[spin] = spin
+        sums[:] = 0.0
+        before[:] = 0.0
+        sweeps = betas.shape[1]
+        for step in range(sweeps):
+            beta = betas[min(query, len(betas) - 1), step]
+            doubled[:] = np.float32(min(2.0 * beta * problems.unit[query], _COLDEST))
+            if random_order:
+                shuffle(order, order_words)
+            sweep(order, group, couplings, share, h, doubled, states, words, up, pull)
+            done = step + 1 - (sweeps - kept)
+            if done <= 0:
+                continue
+            for spin in range(num_spins):
+                for lane in range(LANES):
+                    sums[spin, lane] += up[spin, lane]
+            if tally.pairs.shape[1]:
+                _add_pairs(states, np.arange(lanes), tally.pairs[task])
+            if block == 0 and done % stride == 0 and done // stride <= draws:
+                for spin in range(num_spins):
+                    for lane in range(watched):
+                        mean = (sums[spin, lane] - before[spin, lane]) / stride
+                        history[done // stride - 1, spin, lane] = mean
+                        before[spin, lane] = sums[spin, lane]
+        for lane in range(lanes):
+            for spin in range(num_spins):
+                samples[query, block * LANES + lane, spin] = np.int8(states[spin, lane])
+        _add_lanes(sums, lanes, kept, tally.up[task], tally.squares[task])
+        if block == 0 and draws >= 4:
+            spin = worst_spin(history)
+            tally.series[query] = history[:, spin, :].T
+
+
+@_compiled
+def _swap(
+    parity: int, ladder: int, betas: Any, energy: Any, lane_of: Any, words: Any, accepted: Any
+) -> None:
+    """Exchange the temperatures of neighbouring rungs, every other pair of a ladder.
+
+    Args:
+        parity: 0 or 1, the first pair.
+        ladder: which ladder of the block.
+        betas: (rungs,) float64 in the units of the energies.
+        energy: (LANES,) of whole states.
+        lane_of: (ladders, rungs) the lane at each temperature, changed.
+        words: (4, ladders) random states.
+        accepted: (rungs - 1,) counts, changed.
+    """
+    for rung in range(parity, len(betas) - 1, 2):
+        hot, cold = lane_of[ladder, rung], lane_of[ladder, rung + 1]
+        gain = (betas[rung + 1] - betas[rung]) * (energy[cold] - energy[hot])
+        uniform = (np.float32(next_word(words, ladder)) + np.float32(0.5)) * _UNIT
+        if np.log(np.float64(uniform)) < gain:
+            lane_of[ladder, rung], lane_of[ladder, rung + 1] = cold, hot
+            accepted[rung] += 1
+
+
+@_compiled
+def run_tempering(
+    first: int,
+    last: int,
+    problems: Any,
+    couplings: Any,
+    betas: Any,
+    sweeps: int,
+    kept: int,
+    random_order: bool,
+    fresh: bool,
+    rungs: Any,
+    accepted: Any,
+    lowest: Any,
+    tally: Any,
+) -> None:
+    """Ladders of replicas that exchange their temperatures after every sweep.
+
+    Args:
+        first: of the tasks to run.
+        last: the one after them.
+        problems: Problems.
+        couplings: Couplings.
+        betas: (queries, rungs) float64, from hot to cold.
+        sweeps: of every replica.
+        kept: how many of the last sweeps count.
+        random_order: whether each sweep has an order of its own.
+        fresh: whether replicas start at random, not at rungs.
+        rungs: (queries, ladders, rungs, n) int8, the first and then the last states.
+        accepted: (tasks, rungs - 1) counts of exchanges, all zeros.
+        lowest: (tasks, n) int8, the state of lowest energy after any sweep.
+        tally: Tally of the coldest rung, all zeros.
+    """
+    num_spins, num_rungs = problems.h.shape[1], betas.shape[1]
+    reads = rungs.shape[1]
+    together = LANES // num_rungs
+    blocks = -(-reads // together)
+    watched, draws = tally.series.shape[1:]
+    stride = max(1, kept // max(1, draws))
+    states = np.empty((num_spins, LANES), np.float32)
+    up = np.zeros((num_spins, LANES), np.float32)
+    words = np.zeros((4, LANES), np.uint32)
+    swap_words = np.zeros((4, together), np.uint32)
+    order_words = np.zeros((4, 1), np.uint32)
+    pull, doubled = np.empty(LANES, np.float32), np.empty(LANES, np.float32)
+    energy = np.empty(LANES)
+    sums = np.empty((num_spins, together))
+    before = np.empty((num_spins, watched))
+    history = np.empty((draws, num_spins, watched), np.float32)
+    lane_of = np.empty((together, num_rungs), np.int64)
+    scaled = np.empty(num_rungs)
+    order = np.arange(num_spins)
+    for task in range(first, last):
+        query, block = task // blocks, task % blocks
+        ladders = min(together, reads - block * together)
+        group, share, h = problems.group[query], problems.share[query], problems.h[query]
+        index = problems.place[query]
+        for rung in range(num_rungs):
+            scaled[rung] = min(betas[query, rung] * problems.unit[query], _COLDEST)
+        for lane in range(LANES):
+            # Idle lanes do as the block's first replica does; nobody asks them.
+            ladder, rung = lane // num_rungs, lane % num_rungs
+            if ladder >= ladders:
+                ladder = rung = 0
+            replica = (block * together + ladder) * num_rungs + rung
+            seed_lane(words, lane, problems.key, replica, CHAINS, index)
+            start(fresh, rungs[query, block * together + ladder], rung, lane, states, words)
+        for ladder in range(ladders):
+            seed_lane(swap_words, ladder, problems.key, block * together + ladder, SWAPS, index)
+            for rung in range(num_rungs):
+                lane_of[ladder, rung] = ladder * num_rungs + rung
+        seed_lane(order_words, 0, problems.key, 0, ORDER, index)
+        for spin in range(num_spins):
+            order[spin] = spin
+        doubled[:] = np.float32(2.0 * scaled[0])
+        sums[:] = 0.0
+        before[:] = 0.0
+        record = np.inf
+        cold = np.zeros(ladders, np.int64)
+        for step in range(sweeps):
+            for ladder in range(ladders):
+                for rung in range(num_rungs):
+                    doubled[lane_of[ladder, rung]] = np.float32(2.0 * scaled[rung])
+                cold[ladder] = lane_of[ladder, num_rungs - 1]
+            if random_order:
+                shuffle(order, order_words)
+            sweep(order, group, couplings, share, h, doubled, states, words, up, pull)
+            measure(group, couplings, share, h, states, pull, energy)
+            best = int(np.argmin(energy))
+            if energy[best] < record:
+                record = energy[best]
+                for spin in range(num_spins):
+                    lowest[task, spin] = np.int8(states[spin, best])
+            done = step + 1 - (sweeps - kept)
+            if done > 0:
+                for spin in range(num_spins):
+                    for ladder in range(ladders):
+                        sums[spin, ladder] += up[spin, cold[ladder]]
+                if tally.pairs.shape[1]:
+                    _add_pairs(states, cold, tally.pairs[task])
+                if block == 0 and done % stride == 0 and done // stride <= draws:
+                    for spin in range(num_spins):
+                        for ladder in range(watched):
+                            mean = (sums[spin, ladder] - before[spin, ladder]) / stride
+                            history[done // stride - 1, spin, ladder] = mean
+                            before[spin, ladder] = sums[spin, ladder]
+            if step + 1 < sweeps:  # the last states stay at the rungs that drew them
+                for ladder in range(ladders):
+                    _swap(step % 2, ladder, scaled, energy, lane_of, swap_words, accepted[task])
+        for ladder in range(ladders):
+            for rung in range(num_rungs):
+                for spin in range(num_spins):
+                    state = np.int8(states[spin, lane_of[ladder, rung]])
+                    rungs[query, block * together + ladder, rung, spin] = state
+        _add_lanes(sums, ladders, kept, tally.up[task], tally.squares[task])
+        if block == 0 and draws >= 4:
+            spin = worst_spin(history)
+            tally.series[query] = history[:, spin, :].T

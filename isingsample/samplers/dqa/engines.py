@@ -1,0 +1,42 @@
+"""What runs the circuit: "aer", "statevector", or one of Qiskit's sampler primitives."""
+
+from typing import Any, TypeAlias
+
+from isingsample import _validation as check
+from isingsample.errors import MissingExtraError
+from isingsample.samplers.dqa.aer import AerEngine
+from isingsample.samplers.dqa.primitive import PrimitiveEngine
+from isingsample.samplers.dqa.statevector import StatevectorEngine
+
+ENGINES = ("aer", "statevector")
+# The first two give exact outcome probabilities, a primitive gives reads.
+Engine: TypeAlias = AerEngine | StatevectorEngine | PrimitiveEngine
+
+
+def engine_for(engine: Any, *, noise_model: Any, pass_manager: Any) -> Engine:
+    """The engine of these options.
+
+    Raises:
+        TypeError: engine is neither a name nor a primitive, or an option that it does not have.
+        ValueError: no engine has this name, or the noise model does not suit Aer.
+        MissingExtraError: engine is an object and qiskit is not installed.
+    """
+    if noise_model is not None and engine != "aer":
+        raise TypeError("noise_model is for engine='aer'; a primitive brings its own noise")
+    if pass_manager is not None and isinstance(engine, str):
+        raise TypeError("pass_manager is for engines that are primitives; Aer takes any gate here")
+    if engine == "statevector":
+        return StatevectorEngine()
+    if isinstance(engine, str):
+        check.check_choice("engine", engine, ENGINES)
+        return AerEngine(noise_model)
+    try:
+        from qiskit.primitives import BaseSamplerV2
+    except ImportError:
+        raise MissingExtraError("an engine of qiskit", "qiskit") from None
+    if not isinstance(engine, BaseSamplerV2):
+        raise TypeError(
+            f"engine must be one of {', '.join(ENGINES)} or a qiskit sampler primitive "
+            f"(BaseSamplerV2), not {engine!r}"
+        )
+    return PrimitiveEngine(engine, pass_manager)

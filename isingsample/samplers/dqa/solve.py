@@ -1,0 +1,117 @@
+"""One block of problems through an engine."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from isingsample._arrays import Array, concat, is_torch, like, namespace, to_numpy
+from isingsample.blocks import Block
+from isingsample.calibration import EffectiveBetas
+from isingsample.samplers.base import Solution
+from isingsample.samplers.dqa.anneal import Anneal
+from isingsample.samplers.dqa.engines import Engine
+from isingsample.samplers.dqa.primitive import PrimitiveEngine
+from isingsample.samplers.dqa.readout import draw, moments
+from isingsample.streams import Streams
+
+# Of a uniform number, a state's number and the bisection's temporaries.
+_BYTES_PER_READ = 64
+_CHUNK_BYTES = 2**28
+
+
+def scaled(block: Block, beta: Any, betas: EffectiveBetas, precision: str | None) -> Block:
+    """What the circuit is made of: each body order times beta over its own inverse temperature.
+
+    Raises:
+        ValueError: a product leaves the range of its floats.
+    """
+    xp = namespace(block.h)
+    dtype = {"single": xp.float32, "double": xp.float64, None: block.h.dtype}[precision]
+
+    def times(coefficients: Array, own: float) -> Array:
+        with np.errstate(over="ignore"):
+            product = xp.astype(coefficients, dtype, copy=False) * (beta / own)
+        if not bool(xp.all(xp.isfinite(product))):
+            bits = xp.finfo(dtype).bits
+            raise ValueError(
+                f"beta times the fields or couplings leaves the range of float{bits}; scale the "
+                f"problem down"
+            )
+        return product
+
+    h, J = times(block.h, betas.h), times(block.J, betas.J)
+    K = None if block.K is None else times(block.K, betas.K)
+    return replace(block, h=h, J=J, K=K)
+
+
+def probabilities(engine: Engine, block: Block, anneal: Anneal) -> Iterator[Array]:
+    """Those of all outcomes, for slices of the queries in order: (slice, 2**n) each.
+
+    Raises:
+        TypeError: the engine is a primitive.
+    """
+    if isinstance(engine, PrimitiveEngine):
+        raise TypeError("a primitive gives reads, not probabilities; use another engine")
+    return engine.probabilities(block.h, block.J, block.K, anneal)
+
+
+def solution(
+    engine: Engine, block: Block, anneal: Anneal, num_reads: int | None, streams: Streams
+) -> Solution:
+    """Expectations, or reads and their averages."""
+    if num_reads is not None:
+        return _of_reads(engine, block, anneal, num_reads, streams)
+    parts = [moments(part) for part in probabilities(engine, block, anneal)]
+    magnetization, probability, correlation = (
+        _in_batch(concat(list(column), axis=0), block) for column in zip(*parts, strict=True)
+    )
+    unknown = like(np.full(magnetization.shape, np.nan), magnetization)
+    return Solution(magnetization, probability, unknown, correlation=lambda: correlation)
+
+
+def _of_reads(
+    engine: Engine, block: Block, anneal: Anneal, num_reads: int, streams: Streams
+) -> Solution:
+    index = block.index.reshape(-1)
+    if isinstance(engine, PrimitiveEngine):
+        samples = engine.reads(block.h, block.J, block.K, anneal, num_reads)
+    else:
+        parts, first = [], 0
+        for found in probabilities(engine, block, anneal):
+            table = to_numpy(found)
+            step = max(1, _CHUNK_BYTES // (_BYTES_PER_READ * num_reads))
+            for start in range(0, len(table), step):
+                part = table[start : start + step]
+                at = index[first : first + len(part)]
+                parts.append(draw(part, streams.uniforms(at, num_reads)))
+                first += len(part)
+        samples = np.concatenate(parts)
+    return Solution.from_samples(_in_batch(samples, block), thermal=False)
+
+
+def in_kind_of(found: Solution, reference: Array) -> Solution:
+    """The same in the library, on the device and in the dtype of reference."""
+    correlation = found.correlation
+    assert correlation is not None
+    return replace(
+        found,
+        magnetization=converted(found.magnetization, reference),
+        probability=converted(found.probability, reference),
+        std_error=converted(found.std_error, reference),
+        correlation=lambda: converted(correlation(), reference),
+        samples=None if found.samples is None else like(found.samples, reference, keep_dtype=True),
+    )
+
+
+def converted(array: Array, reference: Array) -> Array:
+    """array in the library, on the device and in the dtype of reference; differentiable."""
+    if is_torch(array):
+        return namespace(array).astype(array, reference.dtype, copy=False)
+    return like(array, reference)
+
+
+def _in_batch(rows: Array, block: Block) -> Array:
+    """Values of all queries in order, as (groups, queries, ...)."""
+    return namespace(rows).reshape(rows, (*block.index.shape, *rows.shape[1:]))

@@ -1,0 +1,254 @@
+"""Schedules, conventions, named settings, and the temperature that comes of them."""
+
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from strategies import symmetric
+
+from isingsample import Exact, IsingProblem, Sampler, TooLargeError
+from isingsample.compare import compare
+from isingsample.distance import distance_to_boltzmann
+from isingsample.energies import spin_table
+from isingsample.errors import WeakFieldWarning
+from isingsample.samplers.dqa import DQA, Schedule, dqa_circuit
+from isingsample.samplers.dqa.anneal import Anneal
+
+
+def draws(n: int, fields: float, pairs: float, *, number: int = 6) -> list[IsingProblem]:
+    problems = []
+    for seed in range(number):
+        rng = np.random.default_rng(seed)
+        h = rng.normal(0, fields, (8, n))
+        problems.append(IsingProblem(h, pairs * symmetric(rng, (), n, 2)))
+    return problems
+
+
+def ours(**options: Any) -> DQA:
+    return DQA(**options, engine="statevector")
+
+
+# --- schedules -----------------------------------------------------------------------------------
+
+
+def test_powers() -> None:
+    linear, square = Schedule.power(1), Schedule.power(2.0)
+    assert [linear.A(0.3), linear.B(0.3)] == [0.7, 0.3]
+    assert [square.A(0.5), square.B(0.5)] == [0.75, 0.25]
+    assert Schedule.of("linear") == linear
+
+
+def test_tables_are_lines_between_their_rows() -> None:
+    table = Schedule.table([0, 0.25, 1], [3, 2, 0], [0, 1, 4])
+    s = np.linspace(0, 1, 41)
+    for curve, values in ((table.A, [3, 2, 0]), (table.B, [0, 1, 4])):
+        np.testing.assert_allclose([curve(x) for x in s], np.interp(s, [0, 0.25, 1], values))
+    assert pickle.loads(pickle.dumps(table)) == table
+
+
+@pytest.mark.parametrize("header", ["", "s,A(s) (GHz),B(s) (GHz)\n", "\ufeffs, A, B\n"])
+def test_a_table_in_a_file(header: str, tmp_path: Path) -> None:
+    path = tmp_path / "anneal.csv"
+    path.write_text(header + "0,6.5,0.2\n0.5, 1.0, 3.5\n\n1,0,8\n", encoding="utf-8")
+    assert Schedule.from_csv(path) == Schedule.table([0, 0.5, 1], [6.5, 1, 0], [0.2, 3.5, 8])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "holds no rows"),
+        ("s,A,B\n", "holds no rows"),
+        ("0,1,0\n0.5,x,1\n1,0,1\n", r"line 2: a row must be three numbers"),
+        ("0,1\n1,0\n", r"line 2: a row must be three numbers"),
+        ("0,1,0\n0.9,0,1\n", "rise from 0 to 1"),
+        ("0,1,0\n0.9,0,1\n0.2,0,1\n1,0,1\n", "rise from 0 to 1"),
+        ("0,1,0\n1,nan,1\n", r"A\[1\] must be finite"),
+    ],
+)
+def test_files_that_are_no_schedule(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "anneal.csv"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=message):
+        Schedule.from_csv(path)
+
+
+def test_impossible_schedules_are_refused() -> None:
+    with pytest.raises(ValueError, match="exponent must be above 0"):
+        Schedule.power(0)
+    with pytest.raises(ValueError, match="equal lengths, not 2, 2 and 3"):
+        Schedule.table([0, 1], [1, 0], [0, 1, 2])
+    with pytest.raises(TypeError, match=r"B\[0\] must be a number"):
+        Schedule.table([0, 1], [1, 0], ["0", 1])
+    with pytest.raises(ValueError, match="did you mean 'GHz'"):
+        DQA(convention="Ghz")
+
+
+# --- conventions ---------------------------------------------------------------------------------
+
+
+def test_conventions_are_units_of_the_same_anneal() -> None:
+    problem = draws(3, 0.5, 0.3, number=1)[0]
+    unit = ours(total_time=2.5).sample(problem)
+    half = ours(total_time=5.0, convention="half").sample(problem)
+    gigahertz = ours(total_time=2.5 / np.pi, convention="GHz").sample(problem)
+    for other in (half, gigahertz):
+        np.testing.assert_allclose(other.magnetization, unit.magnetization, atol=1e-12)
+        assert other.info["beta_h"] == pytest.approx(unit.info["beta_h"], rel=1e-9)
+    one = IsingProblem(problem.h[0], problem.J)
+    circuits = (
+        dqa_circuit(one, total_time=2.5, num_steps=3),
+        dqa_circuit(one, total_time=5.0, num_steps=3, convention="half"),
+    )
+    assert circuits[0] == circuits[1]
+
+
+# --- named settings ------------------------------------------------------------------------------
+
+
+def test_presets_are_options() -> None:
+    assert DQA.preset("default") == DQA()
+    assert DQA.preset("paper") == DQA(calibration="none")
+    assert DQA.preset("slow", num_reads=5) == DQA(total_time=20.0, num_steps=800, num_reads=5)
+    assert DQA.preset("boltzmann", engine="statevector").schedule == "trained"
+    with pytest.raises(ValueError, match="did you mean 'paper'"):
+        DQA.preset("papr")
+
+
+@pytest.mark.parametrize(
+    ("n", "fields", "pairs", "at_most"),
+    [(6, 0.5, 0.3, 0.032), (8, 0.5, 0.3, 0.06), (8, 0.3, 0.1, 0.012), (8, 1.0, 0.3, 0.085)],
+)
+def test_the_trained_schedule_is_nearer_to_boltzmann(
+    n: int, fields: float, pairs: float, at_most: float
+) -> None:
+    """Ten other draws gave total variations of .024, .047, .007 and .066 (linear .083 to .147)."""
+    batch = draws(n, fields, pairs)
+    linear, trained = (
+        np.mean([distance_to_boltzmann(anneal, p).total_variation.mean() for p in batch])
+        for anneal in (ours(), DQA.preset("boltzmann", engine="statevector"))
+    )
+    assert trained < at_most
+    assert trained < linear / 2
+
+
+# --- temperature ---------------------------------------------------------------------------------
+
+
+RAW, SHORTER = {"calibration": "none"}, {"total_time": 2.5}
+LONGER, SLOW = {"total_time": 10.0, "num_steps": 400}, {"total_time": 20.0, "num_steps": 800}
+# The least and the largest total variation among 20 draws of J, of 8 queries each: 8 spins,
+# by the standard deviations of fields and of couplings.
+PUBLISHED: list[tuple[tuple[float, float], dict[str, Any], tuple[float, float]]] = [
+    ((0.3, 0.1), RAW, (0.249, 0.302)),
+    ((0.3, 0.1), SHORTER, (0.048, 0.078)),
+    ((0.3, 0.1), {}, (0.026, 0.040)),
+    ((0.3, 0.1), LONGER, (0.017, 0.026)),
+    ((0.3, 0.1), SLOW, (0.011, 0.016)),
+    ((0.5, 0.3), RAW, (0.246, 0.310)),
+    ((0.5, 0.3), SHORTER, (0.185, 0.317)),
+    ((0.5, 0.3), {}, (0.093, 0.190)),
+    ((0.5, 0.3), LONGER, (0.060, 0.119)),
+    ((0.5, 0.3), SLOW, (0.047, 0.089)),
+    ((1.0, 0.3), RAW, (0.255, 0.348)),
+    ((1.0, 0.3), {}, (0.096, 0.159)),
+    ((1.0, 0.3), LONGER, (0.073, 0.107)),
+]
+
+
+@pytest.mark.filterwarnings("ignore::isingsample.errors.WeakFieldWarning")
+@pytest.mark.parametrize(("strengths", "options", "range_"), PUBLISHED)
+def test_distances_fall_where_they_should(
+    strengths: tuple[float, float], options: dict[str, Any], range_: tuple[float, float]
+) -> None:
+    found = [
+        distance_to_boltzmann(ours(**options), p).total_variation.mean()
+        for p in draws(8, *strengths)
+    ]
+    assert range_[0] < np.mean(found) < range_[1]
+
+
+def test_distances_are_what_they_say() -> None:
+    problem = draws(3, 0.5, 0.3, number=1)[0]
+    found = distance_to_boltzmann(ours(), problem, beta=0.7)
+    q, p = ours().distribution(problem, beta=0.7), Exact().distribution(problem, beta=0.7)
+    np.testing.assert_allclose(found.total_variation, np.maximum(q - p, 0).sum(-1), atol=1e-12)
+    np.testing.assert_allclose(found.divergence, (p * np.log(p / q)).sum(-1), atol=1e-12)
+    gaps = abs((q - p) @ spin_table(3)).max(axis=-1)
+    np.testing.assert_allclose(found.moment_error, gaps, atol=1e-12)
+    for zero in distance_to_boltzmann(Exact(), problem):
+        np.testing.assert_allclose(zero, 0, atol=1e-12)
+    with pytest.raises(TooLargeError, match="n = 17"):
+        distance_to_boltzmann(Exact(), IsingProblem(np.zeros(17)))
+
+
+@pytest.mark.parametrize("beta", [0.6, 1.0])
+def test_a_fit_gives_the_batch_its_mean_energy(beta: float) -> None:
+    rng = np.random.default_rng(4)
+    n = 6
+    h, J, K = rng.normal(0, 0.5, (4, n)), symmetric(rng, (), n, 2), symmetric(rng, (), n, 3)
+    present = np.arange(n) < np.array([6, 4, 6, 5])[:, None]
+    problem = IsingProblem(h, 0.2 * J, 0.05 * K, present, offset=3.0)
+    result = ours(calibration="fit", num_steps=60).sample(problem, beta=beta)
+    analytic = ours(num_steps=60).sample(problem, beta=beta)
+    ratios = [result.info[name] / analytic.info[name] for name in ("beta_h", "beta_J", "beta_K")]
+    assert ratios[0] != pytest.approx(1, abs=1e-3)
+    np.testing.assert_allclose(ratios, ratios[0])
+    whole = IsingProblem(h, 0.2 * J, 0.05 * K)
+    fitted = ours(calibration="fit", num_steps=60)
+    energy = whole.energy(spin_table(n)[None])
+    means = [(s.distribution(whole, beta=beta) * energy).sum() for s in (fitted, Exact())]
+    assert means[0] == pytest.approx(means[1], abs=1e-3)
+    on_aer = DQA(calibration="fit", num_steps=60).sample(problem, beta=beta)
+    np.testing.assert_allclose(on_aer.magnetization, result.magnetization, atol=1e-9)
+
+
+def test_fits_without_an_answer() -> None:
+    free = ours(calibration="fit", num_steps=10)
+    assert free.sample(IsingProblem([0.3]), beta=0).magnetization == pytest.approx(0)
+    assert free.sample(IsingProblem([0.0, 0.0])).magnetization == pytest.approx(0)
+    short = ours(calibration="fit", total_time=0.3)
+    with pytest.raises(ValueError, match="use a longer total_time"):
+        short.sample(draws(6, 0.5, 0.5, number=1)[0], beta=3.0)
+
+
+# --- the range of fields -------------------------------------------------------------------------
+
+
+def lone_spin_error(anneal: DQA, h: float) -> float:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("warnings.warn", lambda *_, **__: None)
+        found = anneal.sample(IsingProblem([h])).magnetization[0]
+    return float(abs(found - np.tanh(h)))
+
+
+@pytest.mark.parametrize("options", [{"total_time": 2.5}, {}, {"schedule": "trained"}])
+def test_one_warning_where_even_a_lone_spin_is_wrong(options: dict[str, Any]) -> None:
+    anneal = ours(**options)
+    limit = anneal.sample(IsingProblem([0.1])).info["field_range"]
+    inside, outside = 0.99 * limit, 1.1 * limit
+    assert lone_spin_error(anneal, inside) < 0.1 < lone_spin_error(anneal, outside)
+    anneal.sample(IsingProblem([[inside, 0.1]]))
+    strong = IsingProblem([[outside, 0.1], [0.2, -outside]])
+    with pytest.warns(WeakFieldWarning, match=r"beyond what this anneal can do") as caught:
+        result = anneal.sample(strong)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    assert result.info["largest_field"] == pytest.approx(outside)
+    with pytest.warns(WeakFieldWarning):
+        anneal.sample(IsingProblem([[0.6 * outside]]), beta=2)
+
+
+def test_a_raw_anneal_promises_nothing_and_does_not_warn() -> None:
+    result = ours(calibration="none").sample(IsingProblem([30.0]))
+    betas = Anneal(5.0, 200, 1, "linear").betas
+    calibrated = ours().sample(IsingProblem([0.1])).info["field_range"]
+    assert result.info["field_range"] == pytest.approx(calibrated / betas.h)
+
+
+def test_a_comparison_is_not_interrupted() -> None:
+    makers: dict[str, Callable[[], Sampler]] = {"dqa": lambda: ours(total_time=2.0)}
+    (row,) = compare(IsingProblem([[3.0, 0.1]]), makers)
+    assert row.failure is None

@@ -1,0 +1,323 @@
+"""Our own engine against Qiskit Aer's, its gradient, and the engines that are primitives."""
+
+import pickle
+from typing import Any
+
+import fixtures
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import symmetric
+
+from attention_bridge import boltzmann_attention
+from isingsample import IsingProblem, TooLargeError
+from isingsample._arrays import to_numpy
+from isingsample.energies import spin_table
+from isingsample.samplers.dqa import DQA, Schedule, statevector
+from isingsample.samplers.dqa.anneal import Anneal
+
+# Circuits of a few steps are far from Boltzmann, and say so; here they are compared.
+pytestmark = pytest.mark.filterwarnings("ignore::isingsample.errors.WeakFieldWarning")
+
+ASYM3 = fixtures.ASYM3.problem()
+SHORT: dict[str, Any] = {"total_time": 2, "num_steps": 8, "calibration": "none"}
+CURVED = Schedule(lambda s: 1.2 - s**2, lambda s: 0.1 + s)
+FIRST = (0.51131790, -0.18628731, 0.11511127)
+SECOND = (0.436857, -0.162479, 0.088676)
+
+
+def a_batch(n: int, *, seed: int = 0, three_body: bool = False) -> IsingProblem:
+    rng = np.random.default_rng(seed)
+    K = 0.3 * symmetric(rng, (), n, 3) if three_body else None
+    return IsingProblem(rng.normal(0, 0.6, (2, 3, n)), 0.4 * symmetric(rng, (2, 1), n, 2), K)
+
+
+def in_torch(problem: IsingProblem, dtype: torch.dtype, **options: Any) -> IsingProblem:
+    arrays = (problem.h, problem.J, problem.K)
+    return IsingProblem(
+        *(None if a is None else torch.tensor(a, dtype=dtype, **options) for a in arrays)
+    )
+
+
+# --- the same circuit ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("order", "expected"), [(1, FIRST), (2, SECOND)])
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_trotter_steps_one_by_one(order: int, expected: tuple[float, ...], library: str) -> None:
+    problem = ASYM3 if library == "numpy" else in_torch(ASYM3, torch.float64)
+    result = DQA(**SHORT, trotter_order=order, engine="statevector").sample(problem)
+    np.testing.assert_allclose(to_numpy(result.magnetization), expected, atol=1e-6)
+    if order == 1:
+        pairs = [to_numpy(result.correlation)[p] for p in ((0, 1), (0, 2), (1, 2))]
+        np.testing.assert_allclose(pairs, (0.11667323, 0.09221830, -0.57249982), atol=1e-6)
+
+
+@settings(max_examples=20)
+@given(
+    num_spins=st.integers(1, 9),
+    order=st.sampled_from([1, 2]),
+    schedule=st.sampled_from(["linear", "trained", CURVED]),
+    three_body=st.booleans(),
+    steps=st.sampled_from([1, 2, 3, 130]),
+    library=st.sampled_from(["numpy", "torch"]),
+)
+def test_agrees_with_aer(
+    num_spins: int, order: int, schedule: Any, three_body: bool, steps: int, library: str
+) -> None:
+    problem = a_batch(num_spins, three_body=three_body)
+    options: dict[str, Any] = {"trotter_order": order, "schedule": schedule, "num_steps": steps}
+    expected = DQA(**options).sample(problem, beta=0.8)
+    ours = DQA(**options, engine="statevector")
+    for dtype, tolerance in (("float64", 1e-12), ("float32", 3e-5)):
+        if library == "numpy":
+            arrays = (problem.h, problem.J, problem.K)
+            given_problem = IsingProblem(*(None if a is None else a.astype(dtype) for a in arrays))
+        else:
+            given_problem = in_torch(problem, getattr(torch, dtype))
+        found = ours.sample(given_problem, beta=0.8)
+        for name in ("magnetization", "probability", "correlation"):
+            array = getattr(found, name)
+            assert str(array.dtype).removeprefix("torch.") == dtype
+            np.testing.assert_allclose(to_numpy(array), getattr(expected, name), atol=tolerance)
+
+
+def test_reads_are_those_of_aer() -> None:
+    problem = a_batch(5)
+    expected = DQA(num_reads=200).sample(problem, seed=4)
+    ours = DQA(num_reads=200, engine="statevector")
+    np.testing.assert_array_equal(ours.sample(problem, seed=4).samples, expected.samples)
+    tensors = ours.sample(in_torch(problem, torch.float64), seed=4)
+    assert tensors.samples.dtype == torch.int8
+    assert tensors.magnetization.dtype == tensors.correlation.dtype == torch.float64
+    np.testing.assert_array_equal(tensors.samples, expected.samples)
+    np.testing.assert_allclose(tensors.correlation, expected.correlation)
+
+
+def test_precision_can_be_chosen() -> None:
+    problem = a_batch(6)
+    exact = DQA(engine="statevector").sample(problem).magnetization
+    single = DQA(engine="statevector", precision="single").sample(problem).magnetization
+    assert single.dtype == np.float64
+    assert 1e-9 < abs(single - exact).max() < 3e-5
+    narrow = IsingProblem(problem.h.astype(np.float32), problem.J.astype(np.float32))
+    double = DQA(engine="statevector", precision="double").sample(narrow).magnetization
+    assert double.dtype == np.float32
+    np.testing.assert_allclose(double, exact, atol=1e-6)
+
+
+def test_chunks_and_masks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = a_batch(5, three_body=True)
+    present = np.arange(5) < np.array([[5, 3, 0], [2, 5, 1]])[..., None]
+    masked = IsingProblem(problem.h, problem.J, problem.K, present)
+    expected = DQA(num_steps=30).sample(masked).magnetization
+    ours = DQA(num_steps=30, engine="statevector")
+    np.testing.assert_allclose(ours.sample(masked).magnetization, expected, atol=1e-12)
+    monkeypatch.setattr(statevector, "_CHUNK_ENTRIES", 64)
+    np.testing.assert_allclose(ours.sample(masked).magnetization, expected, atol=1e-12)
+
+
+def test_many_steps_are_one_run_or_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    anneal = Anneal(5.0, 200, 1, "linear")
+    assert [length for _, length in statevector.runs(anneal.problem_angles, 64)] == [64] * 3 + [8]
+    curved = Anneal(5.0, 7, 1, CURVED.power(2)).problem_angles
+    assert [length for _, length in statevector.runs(curved, 64)] == [2, 2, 2, 1]
+
+
+def test_twenty_spins_and_no_more() -> None:
+    rng = np.random.default_rng(0)
+    problem = IsingProblem(rng.normal(0, 0.5, 20))
+    quick = DQA(num_steps=2, engine="statevector", precision="single")
+    alone = quick.sample(IsingProblem(problem.h[:, None])).magnetization[:, 0]
+    np.testing.assert_allclose(quick.sample(problem).magnetization, alone, atol=1e-4)
+    with pytest.raises(TooLargeError, match=r"21 spins .* max_spins=20"):
+        quick.sample(IsingProblem(np.zeros(21)))
+    with pytest.raises(TooLargeError, match="128 TiB"):
+        DQA(engine="statevector", max_spins=50).sample(IsingProblem(np.zeros(40)))
+
+
+# --- gradients -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("schedule", ["linear", CURVED])
+def test_gradient_is_that_of_the_anneal(order: int, schedule: Any) -> None:
+    problem = in_torch(a_batch(3, three_body=True), torch.float64, requires_grad=True)
+    anneal = DQA(num_steps=9, trotter_order=order, schedule=schedule, engine="statevector")
+    beta = torch.tensor(0.8, dtype=torch.float64, requires_grad=True)
+
+    def moments(h: Any, J: Any, K: Any, beta: Any) -> tuple[torch.Tensor, ...]:
+        result = anneal.sample(IsingProblem(h, symmetrised(J), triples(K)), beta=beta)
+        return result.magnetization, result.probability, result.correlation
+
+    free_J = torch.randn(2, 1, 3, 3, dtype=torch.float64, requires_grad=True)
+    free_K = torch.randn((), dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(moments, (problem.h, free_J, free_K, beta))
+
+
+def symmetrised(J: torch.Tensor) -> torch.Tensor:
+    return (J + J.mT) / 2 * (1 - torch.eye(J.shape[-1], dtype=J.dtype))
+
+
+def triples(number: torch.Tensor) -> torch.Tensor:
+    return number * torch.tensor(fixtures.three_body(3, {(0, 1, 2): 1.0}))
+
+
+def test_gradient_is_not_the_covariance() -> None:
+    """Of samples that are not Boltzmann: known numbers for the short anneal."""
+    problem = in_torch(ASYM3, torch.float64, requires_grad=True)
+    result = DQA(**SHORT, engine="statevector").sample(problem)
+    (grad,) = torch.autograd.grad(result.magnetization[0], problem.h, retain_graph=True)
+    assert grad[1].item() == pytest.approx(0.0322, abs=6e-5)
+    m = result.magnetization.detach()
+    assert (result.correlation[0, 1] - m[0] * m[1]).item() == pytest.approx(0.2119, abs=6e-5)
+
+
+def test_second_derivatives_are_refused() -> None:
+    problem = in_torch(ASYM3, torch.float64, requires_grad=True)
+    up = DQA(**SHORT, engine="statevector").sample(problem).probability
+    (grad,) = torch.autograd.grad(up.sum(), problem.h, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        grad.sum().backward()
+
+
+def test_what_is_differentiable_depends_on_the_options() -> None:
+    assert DQA(engine="statevector").differentiable
+    assert not DQA(engine="statevector").runs_on_host
+    for sampler in (DQA(), DQA(engine="aer"), DQA(engine="statevector", num_reads=5)):
+        assert not sampler.differentiable
+
+
+def test_attention_differentiates_through_the_anneal() -> None:
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(2, 1, 4, 8, dtype=torch.float64, requires_grad=True) for _ in range(3))
+    coupling = (0.1 * torch.randn(4, 4, dtype=torch.float64)).requires_grad_()
+    anneal = DQA(num_steps=20, engine="statevector")
+
+    def attend(coupling: torch.Tensor) -> torch.Tensor:
+        out: torch.Tensor = boltzmann_attention(
+            q, k, v, coupling=coupling, sampler=anneal, gradient="exact", is_causal=True
+        )
+        return out
+
+    assert torch.autograd.gradcheck(attend, (coupling,))
+    attend(coupling).sum().backward()
+    assert torch.isfinite(q.grad).all()
+
+
+# --- distributions -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("engine", ["aer", "statevector"])
+def test_distribution_gives_the_moments(engine: str) -> None:
+    problem = a_batch(4)
+    anneal = DQA(num_steps=30, engine=engine)
+    p = anneal.distribution(problem, beta=0.9)
+    assert p.shape == (2, 3, 16)
+    np.testing.assert_allclose(p.sum(axis=-1), 1)
+    result = anneal.sample(problem, beta=0.9)
+    np.testing.assert_allclose(p @ spin_table(4), result.magnetization, atol=1e-12)
+    tensor = anneal.distribution(in_torch(problem, torch.float32))
+    assert tensor.dtype == torch.float32
+    assert anneal.distribution(IsingProblem(np.zeros((0, 4)))).shape == (0, 16)
+    with pytest.raises(ValueError, match="absent spins"):
+        anneal.distribution(IsingProblem(np.zeros(2), present=[True, False]))
+    with pytest.raises(TooLargeError, match="n = 21"):
+        anneal.distribution(IsingProblem(np.zeros(21)))
+
+
+# --- primitives and noise ------------------------------------------------------------------------
+
+
+def primitives() -> dict[str, Any]:
+    from qiskit.primitives import BackendSamplerV2, StatevectorSampler
+    from qiskit_aer import AerSimulator
+    from qiskit_aer.primitives import SamplerV2
+
+    quiet = {"max_parallel_threads": 1}
+    return {
+        "aer": SamplerV2(seed=1, options={"backend_options": quiet}),
+        "statevector": StatevectorSampler(seed=np.random.default_rng(1)),
+        "backend": BackendSamplerV2(backend=AerSimulator(**quiet), options={"seed_simulator": 1}),
+    }
+
+
+@pytest.mark.parametrize("name", ["aer", "statevector", "backend"])
+def test_primitives_draw_from_the_same_circuit(name: str) -> None:
+    reads = 2000
+    h = np.stack([ASYM3.h, -ASYM3.h, ASYM3.h[::-1]])
+    problem = IsingProblem(h, ASYM3.J)
+    options: dict[str, Any] = {"num_steps": 4, "total_time": 2, "calibration": "none"}
+    exact = DQA(**options).sample(problem)
+    drawn = DQA(**options, engine=primitives()[name], num_reads=reads).sample(problem)
+    assert drawn.samples.shape == (3, reads, 3)
+    m = exact.magnetization
+    assert (abs(drawn.magnetization - m) <= 5 * np.sqrt((1 - m**2) / reads)).all()
+    # Alike queries make a circuit without parameters, and get reads of their own all the same.
+    alike = DQA(**options, engine=primitives()[name], num_reads=50)
+    twice = alike.sample(IsingProblem(np.stack([ASYM3.h] * 2), ASYM3.J)).samples
+    assert not (twice[0] == twice[1]).all()
+
+
+def test_a_pass_manager_prepares_the_circuit() -> None:
+    from qiskit.transpiler import CouplingMap, generate_preset_pass_manager
+
+    line = generate_preset_pass_manager(
+        1,
+        coupling_map=CouplingMap([[0, 1], [1, 2]]),
+        basis_gates=["rz", "sx", "x", "cx"],
+        initial_layout=[2, 0, 1],
+        seed_transpiler=7,
+    )
+    reads = 4000
+    primitive = primitives()["aer"]
+    drawn = DQA(**SHORT, engine=primitive, num_reads=reads, pass_manager=line).sample(ASYM3)
+    m = np.array(FIRST)
+    assert (abs(drawn.magnetization - m) <= 5 * np.sqrt((1 - m**2) / reads)).all()
+
+
+def test_noise_is_passed_through() -> None:
+    from qiskit_aer.noise import NoiseModel, ReadoutError, depolarizing_error
+
+    noise = NoiseModel()
+    noise.add_all_qubit_quantum_error(depolarizing_error(1.0, 1), ["rx"])
+    lost = DQA(**SHORT, noise_model=noise).sample(ASYM3)
+    np.testing.assert_allclose(lost.magnetization, 0, atol=1e-12)
+    weak = NoiseModel()
+    weak.add_all_qubit_quantum_error(depolarizing_error(0.01, 1), ["rx"])
+    some = DQA(**SHORT, noise_model=weak, num_reads=20).sample(ASYM3, seed=1)
+    exact = DQA(**SHORT, noise_model=weak).sample(ASYM3).magnetization
+    assert (abs(exact) < abs(np.array(FIRST))).all()
+    assert some.samples.shape == (20, 3)
+    weak.add_all_qubit_readout_error(ReadoutError([[0.9, 0.1], [0.1, 0.9]]))
+    with pytest.raises(ValueError, match=r"readout errors.*SamplerV2"):
+        DQA(noise_model=weak)
+
+
+def test_what_does_not_go_together_is_refused() -> None:
+    primitive = primitives()["statevector"]
+    with pytest.raises(ValueError, match="set num_reads"):
+        DQA(engine=primitive)
+    with pytest.raises(ValueError, match="num_reads must be at least 1"):
+        DQA(engine=primitive, num_reads=0)
+    with pytest.raises(TypeError, match="reads, not probabilities"):
+        DQA(engine=primitive, num_reads=1).distribution(ASYM3)
+    with pytest.raises(ValueError, match="did you mean 'statevector'"):
+        DQA(engine="state_vector")
+    with pytest.raises(TypeError, match="BaseSamplerV2"):
+        DQA(engine=3)
+    with pytest.raises(ValueError, match="did you mean 'single'"):
+        DQA(engine="statevector", precision="singel")
+    with pytest.raises(TypeError, match="precision is for"):
+        DQA(precision="single")
+    with pytest.raises(TypeError, match="noise_model is for"):
+        DQA(engine="statevector", noise_model=object())
+    with pytest.raises(TypeError, match="pass_manager is for"):
+        DQA(pass_manager=object())
+
+
+def test_our_engine_pickles() -> None:
+    anneal = DQA(engine="statevector", schedule=Schedule.power(2.0), convention="half")
+    assert pickle.loads(pickle.dumps(anneal)) == anneal

@@ -1,0 +1,362 @@
+"""The Monte Carlo samplers: Boltzmann means Boltzmann, with error bars that hold."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+from fixtures import ASYM3, KNOWN, PAIR, Known, three_body
+from hypothesis import given, settings
+from monte_carlo import (
+    assert_distribution,
+    assert_within_errors,
+    boltzmann,
+    glass,
+    ignore_unconverged,
+    monte_carlo,
+    torus,
+)
+from strategies import LIBRARIES, in_library, problems
+
+from isingsample import Exact, IsingProblem
+from isingsample._arrays import is_torch, to_numpy
+from isingsample.samplers.gibbs import Gibbs
+from isingsample.samplers.tempering import ParallelTempering
+from isingsample.testing import enumerate_moments
+
+READS = 4000
+
+
+@monte_carlo
+@pytest.mark.parametrize("known", KNOWN.values(), ids=KNOWN)
+@pytest.mark.parametrize("beta", [1.0, 0.4, 3.0])
+def test_known_moments_at_beta(make: Callable[..., Any], known: Known, beta: float) -> None:
+    problem = IsingProblem(known.h / beta, known.J / beta)
+    result = make(num_reads=READS).sample(problem, beta=beta, seed=11)
+    assert result.thermal
+    assert result.info["converged"]
+    assert_within_errors(result, known.magnetization, READS)
+    tolerance = 5 * np.sqrt((1 - known.correlation**2) / READS) + 1e-12
+    assert (np.abs(result.correlation - known.correlation) <= tolerance).all()
+    assert (result.correlation == result.correlation.T).all()
+    spread = 5 * np.sqrt((1 - known.magnetization**2) / READS)
+    assert (np.abs(result.samples.mean(axis=0) - known.magnetization) <= spread).all()
+
+
+@monte_carlo
+@pytest.mark.parametrize("options", [{}, {"random_order": True}], ids=["sequential", "random"])
+@pytest.mark.parametrize("K", [0.0, 0.2], ids=["J", "J and K"])
+def test_the_full_distribution(make: Callable[..., Any], options: Any, K: float) -> None:
+    problem = glass(6, seed=2, K=K)
+    reads = 20_000
+    samples = make(num_reads=reads, **options).sample(problem, beta=0.8, seed=4).samples
+    assert_distribution(samples, boltzmann(problem, 0.8))
+
+
+@pytest.mark.parametrize("beta", [0.2, 0.4407, 0.6, 1.0])
+def test_a_torus_of_16_spins(beta: float) -> None:
+    """Through the critical temperature and beyond, where chains only turn by tempering."""
+    problem = torus(4)
+    exact = Exact().sample(problem, beta=beta)
+    sampler = ParallelTempering(num_reads=400, num_sweeps=400)
+    result = sampler.sample(problem, beta=beta, seed=1)
+    assert result.info["converged"]
+    assert_within_errors(result, exact.magnetization, 400)
+    neighbours = problem.J > 0
+    bonds = result.correlation[neighbours].mean()
+    # Bonds of one state are not independent: as if each ladder gave a single one.
+    spread = np.sqrt((1 - exact.correlation[0, 1] ** 2) / 400)
+    assert abs(bonds - exact.correlation[0, 1]) < 5 * spread
+    energies = result.energy
+    wanted = -32 * exact.correlation[0, 1]
+    assert abs(energies.mean() - wanted) < 5 * energies.std() / np.sqrt(400) + 1e-9
+
+
+@ignore_unconverged
+@monte_carlo
+@given(problem=problems(max_spins=4, scales=(0.0, 0.3, 1.0)))
+@settings(max_examples=15)
+def test_batches_masks_and_libraries(make: Callable[..., Any], problem: IsingProblem) -> None:
+    reads = 300
+    result = make(num_reads=reads).sample(problem, seed=5)
+    exact = enumerate_moments(problem)
+    assert is_torch(result.magnetization) == is_torch(problem.h)
+    assert result.magnetization.dtype == problem.h.dtype
+    # Every read is an independent chain, so no average over chains is worse than their number.
+    tolerance = 5 * np.sqrt((1 - exact.magnetization**2) / reads) + 5 / reads
+    found = to_numpy(result.magnetization)
+    assert (np.abs(found - exact.magnetization) <= tolerance).all()
+    np.testing.assert_allclose(to_numpy(result.probability), (found + 1) / 2 * (
+        (exact.probability > 0) | (np.abs(exact.magnetization) > 0)
+    ), atol=1e-6)  # fmt: skip
+    absent = exact.probability + np.abs(exact.magnetization) == 0
+    samples = np.moveaxis(to_numpy(result.samples), -2, 0)
+    assert (np.abs(samples) == np.where(absent, 0, 1)).all()
+    gap = np.abs(to_numpy(result.correlation) - exact.correlation)
+    spread = np.sqrt(np.maximum(1 - exact.correlation**2, 0) / reads)
+    assert (gap <= 5 * spread + 5 / reads).all()
+
+
+@monte_carlo
+def test_error_bars_hold(make: Callable[..., Any]) -> None:
+    """z = (m - exact) / std_error has unit variance over many problems."""
+    problem = glass(5, seed=1, batch=(300,))
+    z = make(num_reads=200).sample(problem, beta=0.8, seed=6)
+    exact = Exact().sample(problem, beta=0.8).magnetization
+    squares = ((z.magnetization - exact) / z.std_error) ** 2
+    # 1500 values, five to a problem and not independent; squares of normals have variance 2.
+    assert abs(squares.mean() - 1) < 5 * np.sqrt(2 / 300)
+
+
+@monte_carlo
+def test_one_seed_one_result(make: Callable[..., Any], monkeypatch: Any) -> None:
+    problem = glass(6, batch=(5,))
+    sampler = make(num_reads=70)
+    whole = sampler.sample(problem, seed=7)
+    again = sampler.sample(problem, seed=7)
+    np.testing.assert_array_equal(whole.samples, again.samples)
+    np.testing.assert_array_equal(whole.magnetization, again.magnetization)
+    part = sampler.sample(IsingProblem(problem.h[:2], problem.J), seed=7)
+    np.testing.assert_array_equal(part.samples, whole.samples[:2])
+    np.testing.assert_array_equal(part.magnetization, whole.magnetization[:2])
+    changed = problem.h.copy()
+    changed[0] = 1e6
+    other = sampler.sample(IsingProblem(changed, problem.J), seed=7)
+    np.testing.assert_array_equal(other.samples[1:], whole.samples[1:])
+    if make is not ParallelTempering:  # whose ladders adapt to what all reads accepted
+        more = make(num_reads=140).sample(problem, seed=7)
+        np.testing.assert_array_equal(more.samples[:, :70], whole.samples)
+    monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", 1)
+    np.testing.assert_array_equal(sampler.sample(problem, seed=7).samples, whole.samples)
+    monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", 3)
+    np.testing.assert_array_equal(sampler.sample(problem, seed=7).samples, whole.samples)
+
+
+@monte_carlo
+def test_streams_differ(make: Callable[..., Any]) -> None:
+    """Between seeds, problems and reads: free spins agree in half of all places."""
+    reads = 100
+    free = IsingProblem(np.zeros((3, 20)))
+    draws = [make(num_reads=reads).sample(free, seed=seed).samples for seed in (0, 1, -1)]
+    rows = np.concatenate([d.reshape(-1, 20) for d in draws]).astype(float)
+    overlaps = np.triu(rows @ rows.T, 1)
+    assert len(np.unique(rows, axis=0)) > 0.99 * len(rows)
+    # Overlaps of 20 fair spins have variance 20.
+    pairs = len(rows) * (len(rows) - 1) / 2
+    assert abs(overlaps.sum()) < 5 * np.sqrt(20 * pairs)
+    assert abs((overlaps**2).sum() / pairs - 20) < 5 * np.sqrt(2 * 20**2 / pairs)
+
+
+def test_two_processes_draw_the_same() -> None:
+    code = (
+        "from isingsample import IsingProblem; from isingsample.samplers.gibbs import Gibbs;"
+        "print(Gibbs(num_reads=3).sample(IsingProblem([[0.1] * 9] * 2), seed=2**80)"
+        ".samples.tolist())"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    here = Gibbs(num_reads=3).sample(IsingProblem([[0.1] * 9] * 2), seed=2**80).samples
+    assert run.stdout.strip() == str(here.tolist())
+
+
+def test_a_forked_process_samples_too() -> None:
+    code = (
+        "import os; from isingsample import IsingProblem; from isingsample.samplers.gibbs import "
+        "Gibbs; p = IsingProblem([[0.1] * 9] * 99); s = Gibbs(num_reads=3); s.sample(p, seed=1)\n"
+        "pid = os.fork()\n"
+        "if not pid: s.sample(p, seed=1); os._exit(7)\n"
+        "print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert run.stdout.strip() == "7", run.stderr
+
+
+def test_a_sampler_can_serve_threads_at_once() -> None:
+    problem, sampler = glass(5, batch=(20,)), Gibbs(num_reads=10)
+    with ThreadPoolExecutor(4) as pool:
+        drawn = list(pool.map(lambda seed: sampler.sample(problem, seed=seed).samples, range(8)))
+    np.testing.assert_array_equal(
+        drawn, [sampler.sample(problem, seed=seed).samples for seed in range(8)]
+    )
+
+
+@monte_carlo
+@pytest.mark.parametrize("sweeps", [1, 2, 10, 11])
+@ignore_unconverged
+def test_a_free_spin_forgets_where_it_started(make: Callable[..., Any], sweeps: int) -> None:
+    sampler = make(num_reads=READS, num_sweeps=sweeps, initial_states=[1])
+    samples = sampler.sample(IsingProblem([0.0]), seed=4).samples
+    assert abs(samples.mean()) < 5 / np.sqrt(READS)
+
+
+@monte_carlo
+def test_two_coupled_spins(make: Callable[..., Any]) -> None:
+    """Updating all spins at once would give no correlation."""
+    result = make(num_reads=READS).sample(IsingProblem([0.0, 0.0], [[0, 0.7], [0.7, 0]]), seed=2)
+    assert abs(result.correlation[0, 1] - np.tanh(0.7)) < 5 / np.sqrt(READS)
+
+
+@monte_carlo
+@ignore_unconverged
+def test_degenerate_problems(make: Callable[..., Any]) -> None:
+    sampler = make(num_reads=3)
+    for shape in [(0,), (2, 0), (0, 3)]:
+        result = sampler.sample(IsingProblem(np.zeros(shape)), seed=0)
+        assert result.magnetization.shape == shape
+        assert result.samples.shape == (*shape[:-1], 3, shape[-1])
+        assert sampler.minimize(IsingProblem(np.zeros(shape)))[0].shape == shape
+    mixed = IsingProblem(np.ones((2, 2)), present=np.array([[True, True], [False, False]]))
+    assert sampler.sample(mixed, seed=0).samples.shape == (2, 3, 2)
+    assert sampler.sample(IsingProblem([2.0]), seed=0).samples.shape == (3, 1)
+    assert np.isnan(make(num_reads=1).sample(PAIR.problem(), seed=0).std_error).all()
+    # A spin without field or coupling beside two that are coupled.
+    isolated = IsingProblem(np.zeros(3), np.array([[0, 0.5, 0], [0.5, 0, 0], [0, 0, 0]]))
+    result = make(num_reads=READS).sample(isolated, seed=1)
+    assert (np.abs(result.magnetization) < 5 / np.sqrt(READS)).all()
+
+
+@monte_carlo
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@ignore_unconverged  # nothing but tempering turns a pair with a coupling of 1000
+def test_huge_and_tiny_coefficients(make: Callable[..., Any], dtype: str) -> None:
+    pair = np.array([[0, 1.0], [1.0, 0]], dtype)
+    zeros = np.zeros(2, dtype)
+    largest = 1e300 if dtype == "float64" else 1e37
+    sampler = make(num_reads=400)
+    for scale in (1000, largest):
+        strong = sampler.sample(IsingProblem(zeros, np.asarray(scale * pair, dtype)), seed=1)
+        assert abs(strong.magnetization[0]) < 5 / np.sqrt(400)
+        assert strong.correlation[0, 1] == 1
+    weak = sampler.sample(IsingProblem(zeros + 1e-40, 1e-40 * pair), seed=1)
+    assert abs(weak.samples.mean()) < 5 / np.sqrt(800)
+    assert np.abs(weak.magnetization).max() < 5 / np.sqrt(400)
+    pinned = sampler.sample(IsingProblem(zeros + largest, np.asarray(largest * pair, dtype)))
+    np.testing.assert_allclose(pinned.magnetization, 1.0, atol=1e-6)
+    # Strong couplings that cancel leave the weak field alone.
+    J = np.array([[0, 1e5, -1e5], [1e5, 0, 0], [-1e5, 0, 0]], dtype)
+    torn = IsingProblem(np.array([0.5, -1e7, -1e7], dtype), J)
+    found = sampler.sample(torn, seed=2)
+    assert_within_errors(found, np.array([np.tanh(0.5), -1, -1]), 400)
+
+
+def test_small_probabilities_keep_their_digits() -> None:
+    result = Gibbs(num_reads=10).sample(IsingProblem([-20.0, -9.0, 9.0]), seed=0)
+    np.testing.assert_allclose(result.probability[:2], np.exp([-40.0, -18.0]), rtol=1e-5)
+    assert result.probability[2] == pytest.approx(1.0)
+
+
+@monte_carlo
+def test_beta_zero_is_uniform(make: Callable[..., Any]) -> None:
+    result = make(num_reads=READS).sample(ASYM3.problem(), beta=0.0, seed=0)
+    assert (np.abs(result.samples.mean(axis=0)) < 5 / np.sqrt(READS)).all()
+
+
+@monte_carlo
+def test_three_body_couplings_by_index(make: Callable[..., Any]) -> None:
+    K = three_body(4, {(0, 1, 2): 0.8, (1, 2, 3): -0.5})
+    problem = IsingProblem([0.2, -0.1, 0.3, 0.4], np.zeros((4, 4)), K)
+    exact = enumerate_moments(problem)
+    result = make(num_reads=READS).sample(problem, seed=3)
+    assert_within_errors(result, exact.magnetization, READS)
+
+
+def test_correlations_count_every_sweep() -> None:
+    """Far more precise than the last states alone, and from the same chains."""
+    sampler = Gibbs(num_reads=64, num_sweeps=2000)
+    problem = glass(5, seed=3)
+    result = sampler.sample(problem, seed=1)
+    exact = enumerate_moments(problem)
+    gap = np.abs(result.correlation - exact.correlation)
+    # Chains of 2000 sweeps give at least 100 independent states each.
+    spread = np.sqrt(np.maximum(1 - exact.correlation**2, 0) / 6400)
+    assert (gap <= 5 * spread + 1e-12).all()
+    np.testing.assert_array_equal(result.samples, sampler.sample(problem, seed=1).samples)
+
+
+@monte_carlo
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_chains_can_go_on_from_the_last_result(make: Callable[..., Any], library: str) -> None:
+    present = np.array([[True] * 4, [True, False, True, True]])
+    fields = {"h": np.full((2, 4), 3.0), "present": present}
+    problem = IsingProblem(**in_library(library, fields))
+    first = make(num_reads=5).sample(problem, seed=0)
+    second = make(num_reads=5, initial_states=first.samples).sample(problem, seed=1)
+    assert second.samples.shape == (2, 5, 4)
+    assert "initial_states" not in second.info["options"]
+
+
+@ignore_unconverged
+def test_chains_start_where_they_are_told() -> None:
+    """Fields and couplings so strong that no chain ever moves."""
+    frozen = IsingProblem(np.zeros(6), 1e6 * (np.ones((6, 6)) - np.eye(6)))
+    signs = np.array([1, -1, -1, 1])
+    states = np.repeat(signs[:, None], 6, axis=1)
+    found = Gibbs(num_reads=4, initial_states=states).sample(frozen, seed=0)
+    np.testing.assert_array_equal(found.samples, states)
+    batch = IsingProblem(np.zeros((2, 6)), frozen.J)
+    each = np.stack([states, -states])
+    found = Gibbs(num_reads=4, initial_states=each).sample(batch, seed=0)
+    np.testing.assert_array_equal(found.samples, each)
+
+
+@monte_carlo
+@pytest.mark.parametrize(
+    ("states", "message"),
+    [
+        ([0, 1], r"initial_states\[0\] is 0"),
+        ([1, 10], r"initial_states\[1\] is 10"),
+        ([[1, 1]] * 3, "one of the shapes"),
+        ([1, 1, 1], "one of the shapes"),
+    ],
+)
+def test_illegal_initial_states_are_refused(
+    make: Callable[..., Any], states: Any, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        make(num_reads=4, initial_states=states).sample(PAIR.problem())
+
+
+@monte_carlo
+def test_minimize_finds_ground_states_of_a_batch(make: Callable[..., Any]) -> None:
+    problem = glass(8, seed=5, batch=(2, 3))
+    state, energy = make(num_reads=50).minimize(problem, seed=0)
+    exact_state, exact_energy = Exact().minimize(problem)
+    np.testing.assert_array_equal(state, exact_state)
+    np.testing.assert_allclose(energy, exact_energy)
+
+
+@monte_carlo
+@pytest.mark.parametrize("scale", [1e-300, 1e-3, 1e6, 1e300])
+def test_optimising_scales_with_the_problem(make: Callable[..., Any], scale: float) -> None:
+    signs = np.random.default_rng(0).choice([-1, 1], size=100)
+    state, _ = make(num_reads=2).minimize(IsingProblem(scale * signs), seed=1)
+    np.testing.assert_array_equal(state, signs)
+    small = glass(10, seed=1, K=0.3)
+    scaled = IsingProblem(scale * small.h, scale * small.J, scale * small.K)
+    state, _ = make(num_reads=64).minimize(scaled, seed=1)
+    np.testing.assert_array_equal(state, Exact().minimize(small)[0])
+
+
+@monte_carlo
+def test_options_are_checked(make: Callable[..., Any]) -> None:
+    for option in ("num_reads", "num_sweeps"):
+        with pytest.raises(ValueError, match=f"{option} must be at least 1"):
+            make(**{option: 0})
+    with pytest.raises(TypeError, match="did you mean 'num_reads'"):
+        make(num_read=3)
+
+
+def test_a_sparse_problem_of_many_spins() -> None:
+    """A chain of 2000 spins, where <s_j s_j+1> = tanh J."""
+    n = 2000
+    J = np.zeros((n, n))
+    at = np.arange(n - 1)
+    J[at, at + 1] = J[at + 1, at] = 0.5
+    result = Gibbs(num_reads=50).sample(IsingProblem(np.zeros(n), J), seed=1)
+    bonds = (result.samples[:, 1:] * result.samples[:, :-1]).mean()
+    # Bonds of an open chain are independent.
+    assert abs(bonds - np.tanh(0.5)) < 5 * np.sqrt((1 - np.tanh(0.5) ** 2) / (50 * (n - 1)))
+    assert result.info["converged"]

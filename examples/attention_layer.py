@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_bridge import BoltzmannAttention
-from isingsample import get_sampler, list_samplers
+from isingsample import IsingSampleError, get_sampler, list_samplers
 from isingsample.data import load_text
 
 WIDTH, HIDDEN = 64, 128
@@ -133,9 +133,15 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--text", type=Path, help="a text file (default: Tiny Shakespeare)")
     options = vars(parser.parse_args(arguments))
-    text = load_text(options.pop("text"))
-    losses = train(text, **options)
-    first, last = losses[:REPORT_EVERY], losses[-REPORT_EVERY:]
+    if min(options["steps"], options["length"]) < 1:
+        parser.error("--steps and --length must be at least 1")
+    try:
+        text = load_text(options.pop("text"))
+        losses = train(text, **options)
+    except (IsingSampleError, ValueError, TypeError, OSError) as error:
+        parser.error(str(error))
+    window = min(REPORT_EVERY, -(-len(losses) // 2))
+    first, last = losses[:window], losses[-window:]
     print(f"loss: first {mean(first):.3f} last {mean(last):.3f}")
 
 

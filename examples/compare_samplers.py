@@ -29,6 +29,8 @@ def main(arguments: list[str] | None = None) -> list[Row]:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("compare.png"))
     options = parser.parse_args(arguments)
+    if min(options.windows, options.length, options.reads) < 1:
+        parser.error("--windows, --length and --reads must be at least 1")
 
     corpus = find_corpus(options.text)
     problem = attention_problem(

@@ -30,6 +30,8 @@ def main(arguments: list[str] | None = None) -> SampleResult:
     parser.add_argument("--annealing-time", type=float, help="of each read, in microseconds")
     parser.add_argument("--seed", type=int, default=0, help="of the problems")
     options = parser.parse_args(arguments)
+    if min(options.queries, options.length, options.reads) < 1:
+        parser.error("--queries, --length and --reads must be at least 1")
 
     problem = attention_like(options.queries, options.length, options.seed)
     common = {"num_reads": options.reads, "annealing_time": options.annealing_time}

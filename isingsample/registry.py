@@ -7,7 +7,6 @@ entry point is the name of the sampler, its object the Sampler class.
 import importlib
 import importlib.util
 from dataclasses import dataclass
-from functools import cached_property
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -36,7 +35,7 @@ class Entry:
     extra: str = ""
     modules: tuple[str, ...] = ()
 
-    @cached_property
+    @property
     def missing(self) -> tuple[str, ...]:
         """Modules that are not installed; empty when the sampler is available."""
         return tuple(m for m in self.modules if not _is_installed(m))
@@ -135,7 +134,7 @@ def get_sampler(name: str, **options: Any) -> Sampler:
     """A sampler by name, with its options.
 
     >>> get_sampler("exact", num_reads=100)
-    Exact(num_reads=100, max_spins=24)
+    Exact(num_reads=100, max_spins=28, max_memory=1073741824)
 
     Args:
         name: one of `list_samplers()`.

@@ -28,10 +28,11 @@ FIRST = (0.51131790, -0.18628731, 0.11511127)
 SECOND = (0.436857, -0.162479, 0.088676)
 
 
-def a_batch(n: int, *, seed: int = 0, three_body: bool = False) -> IsingProblem:
-    rng = np.random.default_rng(seed)
+def a_batch(n: int, *, batch: tuple[int, int] = (2, 3), three_body: bool = False) -> IsingProblem:
+    rng = np.random.default_rng(0)
     K = 0.3 * symmetric(rng, (), n, 3) if three_body else None
-    return IsingProblem(rng.normal(0, 0.6, (2, 3, n)), 0.4 * symmetric(rng, (2, 1), n, 2), K)
+    h, J = rng.normal(0, 0.6, (*batch, n)), 0.4 * symmetric(rng, (batch[0], 1), n, 2)
+    return IsingProblem(h, J, K)
 
 
 def in_torch(problem: IsingProblem, dtype: torch.dtype, **options: Any) -> IsingProblem:
@@ -57,6 +58,7 @@ def test_trotter_steps_one_by_one(order: int, expected: tuple[float, ...], libra
 
 @settings(max_examples=20)
 @given(
+    batch=st.sampled_from([(2, 3), (1, 1)]),
     num_spins=st.integers(1, 9),
     order=st.sampled_from([1, 2]),
     schedule=st.sampled_from(["linear", "trained", CURVED]),
@@ -65,9 +67,15 @@ def test_trotter_steps_one_by_one(order: int, expected: tuple[float, ...], libra
     library=st.sampled_from(["numpy", "torch"]),
 )
 def test_agrees_with_aer(
-    num_spins: int, order: int, schedule: Any, three_body: bool, steps: int, library: str
+    batch: tuple[int, int],
+    num_spins: int,
+    order: int,
+    schedule: Any,
+    three_body: bool,
+    steps: int,
+    library: str,
 ) -> None:
-    problem = a_batch(num_spins, three_body=three_body)
+    problem = a_batch(num_spins, batch=batch, three_body=three_body)
     options: dict[str, Any] = {"trotter_order": order, "schedule": schedule, "num_steps": steps}
     expected = DQA(**options).sample(problem, beta=0.8)
     ours = DQA(**options, engine="statevector")
@@ -96,6 +104,16 @@ def test_reads_are_those_of_aer() -> None:
     np.testing.assert_allclose(tensors.correlation, expected.correlation)
 
 
+def test_reads_do_not_depend_on_the_batch_in_single_precision_either() -> None:
+    h = a_batch(6).h.reshape(6, 6).astype(np.float32)
+    ours = DQA(num_reads=5000, engine="statevector")
+    whole = ours.sample(IsingProblem(h), seed=4).samples
+    for size in (1, 2, 5):
+        np.testing.assert_array_equal(
+            ours.sample(IsingProblem(h[:size]), seed=4).samples, whole[:size]
+        )
+
+
 def test_precision_can_be_chosen() -> None:
     problem = a_batch(6)
     exact = DQA(engine="statevector").sample(problem).magnetization
@@ -119,11 +137,14 @@ def test_chunks_and_masks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_allclose(ours.sample(masked).magnetization, expected, atol=1e-12)
 
 
-def test_many_steps_are_one_run_or_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_steps_are_one_run_or_many() -> None:
     anneal = Anneal(5.0, 200, 1, "linear")
     assert [length for _, length in statevector.runs(anneal.problem_angles, 64)] == [64] * 3 + [8]
     curved = Anneal(5.0, 7, 1, CURVED.power(2)).problem_angles
     assert [length for _, length in statevector.runs(curved, 64)] == [2, 2, 2, 1]
+    options: dict[str, Any] = {"num_steps": 300, "trotter_order": 2, "schedule": "trained"}
+    expected, found = (DQA(**options, engine=e).sample(ASYM3) for e in ("aer", "statevector"))
+    np.testing.assert_allclose(found.magnetization, expected.magnetization, atol=1e-12)
 
 
 def test_twenty_spins_and_no_more() -> None:

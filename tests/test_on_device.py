@@ -103,6 +103,7 @@ def test_tensors_with_history_are_sampled_without_it() -> None:
     assert not result.magnetization.requires_grad
 
 
+@pytest.mark.gpu
 @both
 def test_on_a_gpu(make: Any) -> None:
     torch = pytest.importorskip("torch")

@@ -157,3 +157,23 @@ def test_figures_of_a_batch_with_an_empty_problem() -> None:
     assert result.info["betas"].shape == (2, 4)
     assert result.info["swap_acceptance"].shape == (2, 3)
     assert result.info["converged"].tolist() == [True, True]
+
+
+@pytest.mark.parametrize("rungs", [1, 2, 8])
+def test_minimize_needs_no_ladder(rungs: int) -> None:
+    problem = IsingProblem([1.0, -2.0, 3.0])
+    state, energy = ParallelTempering(num_reads=2, num_replicas=rungs).minimize(problem, seed=0)
+    np.testing.assert_array_equal(state, [1, -1, 1])
+    assert energy == -6
+
+
+def test_chains_go_on_without_pilots() -> None:
+    """With burn_in=0 the states handed on are where sampling starts."""
+    frozen = IsingProblem(np.zeros(4), 1e6 * (np.ones((4, 4)) - np.eye(4)))
+    states = np.array([[1] * 4, [-1] * 4])
+    sampler = ParallelTempering(
+        num_reads=2, betas=[1.0, 1.0], num_sweeps=4, burn_in=0, initial_states=states
+    )
+    with pytest.warns(UserWarning, match="did not converge"):
+        samples = sampler.sample(frozen, seed=0).samples
+    np.testing.assert_array_equal(samples, states)

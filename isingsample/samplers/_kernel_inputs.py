@@ -22,11 +22,15 @@ def kernel_inputs(block: Block, streams: Streams) -> tuple[Problems, Couplings]:
         streams: whose key the kernels' random streams use.
     """
     groups, queries, num_spins = block.h.shape
-    largest = [_largest(block.J, (1, 2))]
+    # The one pass over all of J, which may be large and nearly empty.
+    at = np.flatnonzero(block.J)
+    J = block.J.ravel()[at]
+    largest = np.zeros(groups)
+    np.maximum.at(largest, at // num_spins**2, np.abs(J))
     if block.K is not None:
-        largest.append(_largest(block.K, (1, 2, 3)))
-    group_exponent = _exponent(np.max(largest, axis=0))
-    own = _exponent(_largest(block.h, (2,)))
+        largest = np.maximum(largest, np.abs(block.K).max(axis=(1, 2, 3)))
+    group_exponent = _exponent(largest)
+    own = _exponent(np.abs(block.h).max(axis=2))
     exponent = np.maximum(own, group_exponent[:, None])
     problems = Problems(
         h=np.ldexp(block.h, -exponent[..., None]).astype(np.float32).reshape(-1, num_spins),
@@ -36,15 +40,7 @@ def kernel_inputs(block: Block, streams: Streams) -> tuple[Problems, Couplings]:
         place=block.index.ravel().astype(np.int64),
         key=np.array(streams.key, np.uint64),
     )
-    return problems, _couplings(block, group_exponent)
-
-
-def _largest(values: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
-    """The largest size over some axes, without a copy of the values."""
-    largest: np.ndarray = np.maximum(
-        values.max(axis=axes, initial=0.0), -values.min(axis=axes, initial=0.0)
-    )
-    return largest
+    return problems, _couplings(block, at, J, group_exponent)
 
 
 def _exponent(largest: np.ndarray) -> np.ndarray:
@@ -54,11 +50,11 @@ def _exponent(largest: np.ndarray) -> np.ndarray:
     return exponent
 
 
-def _couplings(block: Block, exponent: np.ndarray) -> Couplings:
+def _couplings(block: Block, at: np.ndarray, J: np.ndarray, exponent: np.ndarray) -> Couplings:
+    """Couplings from the entries J of block.J at flat positions, all others being zero."""
     groups, num_spins = block.J.shape[:2]
-    at = np.flatnonzero(block.J)
     row, neighbours = np.divmod(at, num_spins)
-    weights = np.ldexp(block.J.ravel()[at], -exponent[row // num_spins])
+    weights = np.ldexp(J, -exponent[row // num_spins])
     counts = np.bincount(row, minlength=groups * num_spins)
     padded = -(-counts // GROUP) * GROUP
     ends = np.cumsum(padded)

@@ -9,6 +9,9 @@ leave weak fields alone. A lane's random numbers come from a generator of its ow
 Blackman & Vigna 2021) that Philox seeds by (seed, problem, replica): no sample depends on batch
 size, on order or on threads. The kernels release the interpreter's lock; `_chains` runs them on
 several threads.
+
+numba's cache on disk goes by the date of the file a kernel stands in: after a change here, touch
+_kernel_runs.py too.
 """
 
 from collections.abc import Callable

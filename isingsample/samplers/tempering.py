@@ -23,6 +23,7 @@ from isingsample.streams import Streams
 
 # Pilot runs that adapt the ladder, before burn_in; each draws from streams of its own.
 _PILOTS = 3
+_SHORTEST_PILOT = 10  # sweeps; fewer tell nothing of exchanges
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class ParallelTempering(ChainSampler):
         betas: the rungs, ascending and ending at the beta given to sample(); they take the place
             of num_replicas. None for rungs from 0 to beta, geometric at first.
         adapt: move the rungs in between until exchanges are accepted alike, in three pilot runs
-            of burn_in sweeps each. Never those given as betas.
+            of burn_in sweeps each (none if that is below 10). Never those given as betas.
         random_order: draw spins in a new random order in each sweep, not one after the other.
         initial_states: (n,), (num_reads, n) or (..., num_reads, n) of -1 and +1 where all
             replicas of a ladder start; None for random ones.
@@ -119,7 +120,7 @@ class ParallelTempering(ChainSampler):
             check_last("betas", given[-1], beta)
             return np.tile(given, (block.index.size, 1)), None
         betas = first_ladder(block, beta, self.num_replicas)
-        if not self.adapt or self.num_replicas < 3 or self.burn_in < 2:
+        if not self.adapt or self.num_replicas < 3 or self.burn_in < _SHORTEST_PILOT:
             return betas, None
         states = None
         for pilot in range(_PILOTS):
@@ -163,7 +164,7 @@ class ParallelTempering(ChainSampler):
 
     def _lowest(self, block: Block, streams: Streams) -> np.ndarray:
         hot, cold = optimising_range(block)
-        ramp = np.linspace(0.0, 1.0, self.num_replicas)
+        ramp = np.linspace(1.0, 0.0, self.num_replicas)[::-1]  # a single rung is the cold one
         betas = (hot[..., None] * (cold / hot)[..., None] ** ramp).reshape(-1, self.num_replicas)
         run = self._ladders(block, betas, self.burn_in + self.num_sweeps, 1, streams, None)
         return lowest(block, run.best.reshape(len(betas), -1, block.num_spins))

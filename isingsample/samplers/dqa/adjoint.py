@@ -45,7 +45,7 @@ class _Probabilities(torch.autograd.Function):
         total = torch.zeros_like(energies)
         angles = anneal.problem_angles[::-1]
         undone = statevector.phases(energies, -angles)
-        rotations = statevector.driver_rotations(-anneal.driver_angles[::-1], energies)
+        rotations = statevector.driver_rotations(-anneal.driver_angles[::-1], both)
         with torch.autocast(grad.device.type, enabled=False):
             for angle, phase, rotation in zip(angles, undone, rotations, strict=True):
                 both, spare = on_every_qubit(rotation, both, spare)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,8 @@ _OPTIONS = {
     # threads spin: 16 qubits took seven times as long with two of them.
     "max_parallel_threads": 1,
 }
+# The state vector, its probabilities, and the readout's temporaries.
+_BYTES_PER_STATE = 64
 # Of a Python float in a list, and of its copy in the simulator.
 _BYTES_PER_ANGLE = 48
 _CHUNK_BYTES = 2**28
@@ -42,9 +44,6 @@ class AerEngine:
 
     noise_model: Any = None
 
-    # The state vector, its probabilities, and the readout's temporaries.
-    bytes_per_state: ClassVar[int] = 64
-
     def __post_init__(self) -> None:
         if self.noise_model is not None and any(
             error["type"] == "roerror" for error in self.noise_model.to_dict()["errors"]
@@ -54,6 +53,11 @@ class AerEngine:
                 "sample with them by engine=qiskit_aer.primitives.SamplerV2(options={"
                 "'backend_options': {'noise_model': ...}})"
             )
+
+    def bytes_needed(self, num_spins: int) -> float:
+        """For one query."""
+        axes = num_spins if self.noise_model is None else 2 * num_spins
+        return _BYTES_PER_STATE * 2.0 ** min(axes, 1000)  # beyond 1023 a float overflows
 
     def probabilities(
         self, h: np.ndarray, J: np.ndarray, K: np.ndarray | None, anneal: Anneal
@@ -72,7 +76,7 @@ class AerEngine:
         """
         program = BlockCircuit.of(h, J, K, anneal)
         queries = h.shape[0] * h.shape[1]
-        size = self.bytes_per_state * 2 ** h.shape[-1]
+        size = int(self.bytes_needed(h.shape[-1]))
         size += _BYTES_PER_ANGLE * anneal.num_steps * len(program.free)
         step = max(1, _CHUNK_BYTES // size)
         for first in track(range(0, queries, step), "dqa"):

@@ -27,6 +27,10 @@ class PrimitiveEngine:
     primitive: Any
     pass_manager: Any = None
 
+    def bytes_needed(self, num_spins: int) -> float:
+        """Unknown, and elsewhere."""
+        return 0.0
+
     def reads(
         self,
         h: np.ndarray,

@@ -3,7 +3,8 @@
 Bit i of a row's number is qubit i, and bit 0 is spin +1. Each column stands for itself.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,15 +13,33 @@ from isingsample._arrays import Array, like, namespace
 # Qubits that one matrix product takes on: 16 x 16 matrices keep the arithmetic units busy, and
 # larger ones would only make more work for them.
 _QUBITS_AT_ONCE = 4
+# Tables no wider than this, a single query's, make many tiny products: one larger one is faster.
+_NARROW = 2
 _HADAMARD = np.array([[1.0, 1.0], [1.0, -1.0]])
 
 
-def on_every_qubit(powers: Mapping[int, Array], table: Array, spare: Array) -> tuple[Array, Array]:
+class Group(NamedTuple):
+    """Neighbouring qubits that one matrix product takes on.
+
+    Attributes:
+        qubits: how many.
+        columns: 0, where the matrix is multiplied from the left by each of the tables (2**qubits,
+            below); else how few columns the last qubits have below them, which then belong to
+            the matrix: it is multiplied from the right.
+    """
+
+    qubits: int
+    columns: int
+
+
+def on_every_qubit(
+    powers: Mapping[Group, Array], table: Array, spare: Array
+) -> tuple[Array, Array]:
     """A matrix applied to each qubit of every column, in the memory of table and spare.
 
     Args:
-        powers: Kronecker powers of the matrix, as from `kron_powers`. Its rows and columns stand
-            for bit 0 and bit 1.
+        powers: of the matrix, as from `kron_powers`. Its rows and columns stand for bit 0 and
+            bit 1.
         table: (2**n, columns) real, contiguous; overwritten.
         spare: an array like table; overwritten.
 
@@ -28,8 +47,9 @@ def on_every_qubit(powers: Mapping[int, Array], table: Array, spare: Array) -> t
         The result, in one of the two arrays, and the other one.
     """
     xp = namespace(table)
-    for qubits, shape in _groups(table):
-        xp.matmul(powers[qubits], table.reshape(shape), out=spare.reshape(shape))
+    for group, shape in _groups(table):
+        factors = (powers[group], table.reshape(shape))
+        xp.matmul(*(factors[::-1] if group.columns else factors), out=spare.reshape(shape))
         table, spare = spare, table
     return table, spare
 
@@ -47,40 +67,55 @@ def walsh(table: Array) -> Array:
         (2**n, columns).
     """
     xp, result, powers = namespace(table), table, kron_powers(_HADAMARD, table)
-    for qubits, shape in _groups(table):
-        result = xp.matmul(powers[qubits], xp.reshape(result, shape))
+    for group, shape in _groups(table):
+        factors = (powers[group], xp.reshape(result, shape))
+        result = xp.matmul(*(factors[::-1] if group.columns else factors))
     return xp.reshape(result, table.shape)
 
 
-def kron_powers(matrices: np.ndarray, table: Array) -> dict[int, Array]:
-    """Kronecker powers of matrices (..., 2, 2) by their exponents, those that table asks for.
+def kron_powers(matrices: np.ndarray, table: Array) -> dict[Group, Array]:
+    """What matrices (..., 2, 2) do to the groups of qubits of a table.
 
     Args:
         matrices: (..., 2, 2).
         table: (2**n, columns), whose library and dtype they get.
 
     Returns:
-        For exponent k, (..., 2**k, 2**k).
+        For each kind of group, (..., size, size).
     """
+    return {group: like(_on_group(matrices, group), table) for group, _ in _groups(table)}
+
+
+def _on_group(matrices: np.ndarray, group: Group) -> np.ndarray:
     power = np.ones((*matrices.shape[:-2], 1, 1))
-    wanted, powers = {qubits for qubits, _ in _groups(table)}, {}
-    for exponent in range(1, _QUBITS_AT_ONCE + 1):
-        size = 2**exponent
-        product = power[..., :, None, :, None] * matrices[..., None, :, None, :]
-        power = product.reshape(*matrices.shape[:-2], size, size)
-        if exponent in wanted:
-            powers[exponent] = like(power, table)
-    return powers
+    for _ in range(group.qubits):
+        power = _kron(power, matrices)
+    if not group.columns:
+        return power
+    return np.swapaxes(_kron(power, np.eye(group.columns)), -1, -2)
 
 
-def _groups(table: Array) -> Iterator[tuple[int, tuple[int, int, int]]]:
-    """Groups of neighbouring qubits, from the highest: how many each has, and the shape of table
-    in which they are the middle axis."""
-    num_qubits = int(table.shape[0]).bit_length() - 1
+def _kron(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Kronecker products of the last two axes."""
+    product = left[..., :, None, :, None] * right[..., None, :, None, :]
+    size = left.shape[-1] * right.shape[-1]
+    square: np.ndarray = product.reshape(*product.shape[:-4], size, size)
+    return square
+
+
+def _groups(table: Array) -> list[tuple[Group, tuple[int, ...]]]:
+    """The groups of qubits, from the highest, and the shape of table that each wants."""
+    rows, columns = table.shape
+    num_qubits = int(rows).bit_length() - 1
     parts = -(-num_qubits // _QUBITS_AT_ONCE)
     above = 1
+    found: list[tuple[Group, tuple[int, ...]]] = []
     for part in range(parts):
         qubits = num_qubits // parts + (part < num_qubits % parts)
-        below = (table.shape[0] >> qubits) // above * table.shape[1]
-        yield qubits, (above, 2**qubits, below)
+        below = (rows >> qubits) // above * columns
+        if below <= _NARROW:
+            found.append((Group(qubits, below), (above, 2**qubits * below)))
+        else:
+            found.append((Group(qubits, 0), (above, 2**qubits, below)))
         above <<= qubits
+    return found

@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from isingsample import _validation as check
-from isingsample._arrays import Array, concat, detach, like, namespace, to_numpy
-from isingsample._memory import available_memory, readable_bytes
+from isingsample._arrays import Array, concat, detach, like, namespace
 from isingsample.blocks import Block, join, split
 from isingsample.calibration import EffectiveBetas
 from isingsample.errors import TooLargeError, WeakFieldWarning
@@ -20,7 +19,14 @@ from isingsample.samplers.dqa.engines import Engine, engine_for
 from isingsample.samplers.dqa.primitive import PrimitiveEngine
 from isingsample.samplers.dqa.readout import table_order
 from isingsample.samplers.dqa.schedule import ScheduleLike
-from isingsample.samplers.dqa.solve import converted, in_kind_of, probabilities, scaled, solution
+from isingsample.samplers.dqa.solve import (
+    check_size,
+    converted,
+    in_kind_of,
+    probabilities,
+    scaled,
+    solution,
+)
 from isingsample.samplers.dqa.statevector import StatevectorEngine
 from isingsample.samplers.dqa.validity import field_range, fitted_betas
 from isingsample.streams import Streams
@@ -73,8 +79,9 @@ class DQA(Sampler):
             whose seed decides whether calls repeat and queries are independent.
         convention: of A, B and total_time: "unit" (H as above), "half" (half of that), or "GHz"
             (half of that, A and B in GHz, total_time in ns).
-        precision: "single" or "double" for the statevector engine; None for the problem's own.
-            Probabilities are right to 1e-5 or 1e-12. Aer computes in double.
+        precision: "single" or "double" for the statevector engine; None for the problem's own,
+            and double where reads are drawn. Probabilities are right to 1e-5 or 1e-12. Aer
+            computes in double.
         noise_model: a qiskit_aer NoiseModel, without readout errors, for engine "aer".
         pass_manager: of a primitive's backend; its run() is given the measured circuit.
 
@@ -205,7 +212,7 @@ class DQA(Sampler):
         return converted(join(parts, blocks, problem, 0), problem.h)
 
     def _check(self, problem: IsingProblem) -> None:
-        self._check_size(problem)
+        check_size(problem, self._engine, self.max_spins)
         used = {"h": self._betas.h, "J": self._betas.J}
         used |= {} if problem.K is None else {"K": self._betas.K}
         for name, beta in used.items():
@@ -215,22 +222,6 @@ class DQA(Sampler):
                     f"and total_time={self.total_time:g} give to {name} is {beta:.3g}, not above "
                     f"0. Use another schedule or time, or calibration='none'"
                 )
-
-    def _check_size(self, problem: IsingProblem) -> None:
-        largest = problem.num_spins
-        if problem.present is not None:
-            largest = int(problem.present.sum(axis=-1).max(initial=0))
-        needed = 0.0
-        if not isinstance(self._engine, PrimitiveEngine):
-            axes = largest if self.noise_model is None else 2 * largest  # of a density matrix
-            needed = self._engine.bytes_per_state * 2.0 ** min(axes, 1000)  # else it overflows
-        available = available_memory()
-        if largest > self.max_spins or needed > available:
-            raise TooLargeError(
-                f"a state vector of {largest} spins has 2**{largest} entries and needs about "
-                f"{readable_bytes(needed)} of memory; the limit is max_spins={self.max_spins} and "
-                f"{readable_bytes(available)} are available. Use a Monte Carlo sampler such as 'sa'"
-            )
 
     def _solve_all(self, blocks: list[Block], beta: Any, streams: Streams) -> list[Solution | None]:
         betas = self._betas_for(blocks, beta)
@@ -255,7 +246,9 @@ class DQA(Sampler):
     def _ready(self, block: Block, beta: Any, betas: EffectiveBetas) -> Block:
         """What the circuit is made of."""
         local = block.to_numpy() if self.runs_on_host else block
-        return scaled(local, beta, betas, self.precision)
+        # Rounding depends on how queries are cut into chunks; in double it does not reach reads.
+        precision = self.precision or (None if self.num_reads is None else "double")
+        return scaled(local, beta, betas, precision)
 
     def _betas_for(self, blocks: list[Block], beta: Any) -> EffectiveBetas:
         if self.calibration != "fit":
@@ -265,8 +258,8 @@ class DQA(Sampler):
 
     def _fields(self, blocks: list[Block], beta: Any, betas: EffectiveBetas) -> dict[str, float]:
         """The largest beta h of a call and the largest that comes out right, with a warning."""
-        sizes = [abs(to_numpy(block.h)).max() for block in blocks if not block.is_empty]
-        largest = float(detach(beta)) * float(max(sizes, default=0.0))
+        sizes = [float(abs(detach(block.h)).max()) for block in blocks if not block.is_empty]
+        largest = float(detach(beta)) * max(sizes, default=0.0)
         allowed = self._field_range * betas.h
         if largest > allowed and self.calibration != "none":
             warnings.warn(

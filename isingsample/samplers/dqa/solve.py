@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 
 from isingsample._arrays import Array, concat, is_torch, like, namespace, to_numpy
+from isingsample._memory import available_memory, readable_bytes
 from isingsample.blocks import Block
 from isingsample.calibration import EffectiveBetas
+from isingsample.errors import TooLargeError
+from isingsample.problem import IsingProblem
 from isingsample.samplers.base import Solution
 from isingsample.samplers.dqa.anneal import Anneal
 from isingsample.samplers.dqa.engines import Engine
@@ -19,6 +22,20 @@ from isingsample.streams import Streams
 # Of a uniform number, a state's number and the bisection's temporaries.
 _BYTES_PER_READ = 64
 _CHUNK_BYTES = 2**28
+
+
+def check_size(problem: IsingProblem, engine: Engine, max_spins: int) -> None:
+    """TooLargeError for more spins than max_spins, or than memory has room for."""
+    largest = problem.num_spins
+    if problem.present is not None:
+        largest = int(problem.present.sum(axis=-1).max(initial=0))
+    needed, available = engine.bytes_needed(largest), available_memory()
+    if largest > max_spins or needed > available:
+        raise TooLargeError(
+            f"a state vector of {largest} spins has 2**{largest} entries and needs about "
+            f"{readable_bytes(needed)} of memory; the limit is max_spins={max_spins} and "
+            f"{readable_bytes(available)} are available. Use a Monte Carlo sampler such as 'sa'"
+        )
 
 
 def scaled(block: Block, beta: Any, betas: EffectiveBetas, precision: str | None) -> Block:

@@ -10,31 +10,38 @@ The circuit is that of `circuit.py`, step by step. What makes it fast:
 - As many queries go together as a cache holds, and they share a few arrays throughout.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from isingsample._arrays import Array, is_torch, like, namespace, records_gradient
 from isingsample._progress import track
 from isingsample.samplers.dqa.anneal import Anneal
-from isingsample.samplers.dqa.qubits import kron_powers, on_every_qubit, walsh
+from isingsample.samplers.dqa.qubits import Group, kron_powers, on_every_qubit, walsh
 
 # Amplitudes at a time: four complex arrays of them stay within a large cache.
 _CHUNK_ENTRIES = 2**16
+# State, spare, phases and their ratio; energies, probabilities and what the readout needs.
+_BYTES_PER_STATE = 128
 # Phases are made anew after so many products, before their rounding shows: by bytes of a number.
 _LONGEST_RUN = {4: 8, 8: 64}
-_SAME = 1e-12
+# Angles that differ by less than this share of the largest are equal but for rounding.
+_ROUNDING = 1e-14
+# Steps whose rotations are tabulated at once.
+_STEPS_AT_ONCE = 256
 
 
 @dataclass(frozen=True)
 class StatevectorEngine:
     """Exact outcome probabilities, by this package itself, in the precision of the arrays."""
 
-    # State, spare, phases and their ratio; energies, probabilities and what the readout needs.
-    bytes_per_state: ClassVar[int] = 128
+    def bytes_needed(self, num_spins: int) -> float:
+        """For one query, in double precision."""
+        return _BYTES_PER_STATE * 2.0 ** min(num_spins, 1000)  # beyond 1023 a float overflows
 
     def probabilities(self, h: Array, J: Array, K: Array | None, anneal: Anneal) -> Iterator[Array]:
         """Those of all outcomes, for slices of the queries in order: (slice, 2**n) each.
@@ -103,7 +110,7 @@ def evolved(energies: Array, anneal: Anneal) -> Array:
     start = len(energies) ** -0.5 * 1j ** np.bitwise_count(states)
     state[:, 0::2] = like(start.real, energies)[:, None]
     state[:, 1::2] = like(start.imag, energies)[:, None]
-    rotations = driver_rotations(anneal.driver_angles, energies)
+    rotations = driver_rotations(anneal.driver_angles, state)
     for phase, rotation in zip(phases(energies, anneal.problem_angles), rotations, strict=True):
         as_complex(state)[...] *= phase
         state, spare = on_every_qubit(rotation, state, spare)
@@ -117,13 +124,13 @@ def phases(energies: Array, angles: np.ndarray) -> Iterator[Array]:
     energy.
     """
     phase, ratio = _empty_pairs(energies), _empty_pairs(energies)
-    known = None
+    known, rounding = math.inf, _ROUNDING * np.abs(angles).max()
     for first, length in runs(angles, _LONGEST_RUN[energies.dtype.itemsize]):
         _turn(phase, energies, angles[first])
         yield as_complex(phase)
         if length > 1:
             increment = angles[first + 1] - angles[first]
-            if known is None or not np.isclose(increment, known, rtol=_SAME, atol=0):
+            if abs(increment - known) > rounding:
                 known = increment
                 _turn(ratio, energies, increment)
         for _ in range(length - 1):
@@ -133,7 +140,7 @@ def phases(energies: Array, angles: np.ndarray) -> Iterator[Array]:
 
 def runs(angles: np.ndarray, longest: int) -> Iterator[tuple[int, int]]:
     """First place and length of stretches along which angles change evenly, at most so long."""
-    bends = np.abs(np.diff(angles, 2)) > _SAME * np.abs(angles).max()
+    bends = np.abs(np.diff(angles, 2)) > _ROUNDING * np.abs(angles).max()
     first = 0
     while first < len(angles):
         # Two angles always change evenly; bends[i] is between i and i + 2.
@@ -143,13 +150,14 @@ def runs(angles: np.ndarray, longest: int) -> Iterator[tuple[int, int]]:
         first += length
 
 
-def driver_rotations(angles: np.ndarray, energies: Array) -> Iterator[dict[int, Array]]:
-    """R of each step and its Kronecker powers, for rotations by angles in radians."""
+def driver_rotations(angles: np.ndarray, state: Array) -> Iterator[dict[Group, Array]]:
+    """What R does to the groups of qubits of state, for rotations by angles in radians."""
     cosine, sine = np.cos(angles / 2), np.sin(angles / 2)
     matrices = np.stack([np.stack([cosine, -sine], -1), np.stack([sine, cosine], -1)], -2)
-    powers = kron_powers(matrices, energies)
-    for step in range(len(angles)):
-        yield {exponent: power[step] for exponent, power in powers.items()}
+    for first in range(0, len(angles), _STEPS_AT_ONCE):
+        powers = kron_powers(matrices[first : first + _STEPS_AT_ONCE], state)
+        for step in range(min(_STEPS_AT_ONCE, len(angles) - first)):
+            yield {group: power[step] for group, power in powers.items()}
 
 
 def squares(state: Array) -> Array:

@@ -1,0 +1,127 @@
+"""Measure and draw docs/_static/exact_cost.png: python docs/figures/exact_cost.py, two minutes."""
+
+import os
+
+for library in ("OMP", "OPENBLAS", "MKL"):
+    os.environ[f"{library}_NUM_THREADS"] = "1"  # times of many threads jump on a busy machine
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, NullLocator
+
+from isingsample import Exact
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "benchmarks"))
+import peers  # noqa: E402
+
+Seconds = dict[int, float]  # per query, by number of spins
+
+
+def measure(last: int, states: float, contestant: Callable[[int, int], Any]) -> Seconds:
+    """The fastest time per query of contestant(spins, queries)() from 4 spins to the last.
+
+    states: how many a batch sums over at most, so that no run takes long: 1024 queries or fewer.
+    """
+    found = {}
+    for num_spins in range(4, last + 1, 2):
+        queries = int(min(1024, max(1, states // 2**num_spins)))
+        run = contestant(num_spins, queries)
+        rounds = 20 if num_spins < 22 else 4
+        found[num_spins] = peers.race({"": run}, rounds=rounds)[""][0] / queries
+    return found
+
+
+def exact(num_spins: int, queries: int) -> Callable[[], Any]:
+    problem = peers.batch(num_spins, queries)
+    return lambda: Exact().sample(problem)
+
+
+def two_products(num_spins: int, queries: int) -> Callable[[], Any]:
+    return peers.two_products(num_spins, queries, np)
+
+
+def dense_table(num_spins: int, queries: int) -> Callable[[], Any]:
+    problem = peers.in_torch(peers.batch(num_spins, queries))
+    return lambda: peers.dense_table(problem.h, problem.J)
+
+
+def exact_solver(num_spins: int, _: int) -> Callable[[], Any]:
+    problem = peers.batch(num_spins, 1, "float64")
+    return lambda: peers.exact_solver(problem)
+
+
+def spelled_out(seconds: float, _: int) -> str:
+    for unit, name in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
+        if seconds >= unit:
+            return f"{seconds / unit:.0f} {name}"
+    return f"{seconds * 1e9:.0f} ns"
+
+
+def draw(axes: Axes, seconds: Seconds, color: str, label: str, place: str, **style: Any) -> None:
+    """A line with its label at the right end, or above the line."""
+    axes.plot(list(seconds), list(seconds.values()), color=color, linewidth=1.8, **style)
+    last = max(seconds)
+    offset, align = ((8, 0), "left") if place == "end" else ((-8, 2), "right")
+    at = last if place == "end" else last - 2
+    axes.annotate(
+        label,
+        (at, seconds[at]),
+        offset,
+        textcoords="offset points",
+        color=color,
+        ha=align,
+        va="center" if place == "end" else "bottom",
+        fontsize=9.5,
+    )
+
+
+def main() -> None:
+    batch = measure(28, 2**33, exact)
+    floor = measure(26, 2**33, two_products)
+    single = measure(28, 0, exact)
+    table = measure(22, 2**26, dense_table)
+    solver = measure(20, 0, exact_solver)
+    for name, seconds in (
+        ("batch", batch),
+        ("two products", floor),
+        ("one query", single),
+        ("dense table", table),
+        ("ExactSolver", solver),
+    ):
+        print(name, {spins: f"{value:.3g}" for spins, value in seconds.items()})
+
+    figure, axes = plt.subplots(figsize=(7.2, 4.4), dpi=160, layout="constrained")
+    draw(axes, solver, "#D55E00", "dimod.ExactSolver", "above", marker="o", markersize=4)
+    draw(axes, table, "#E69F00", "softmax over a dense table", "above", marker="o", markersize=4)
+    draw(axes, single, "#56B4E9", "Exact, one query", "end", marker="o", markersize=4)
+    draw(axes, batch, "#0072B2", "Exact, a batch", "end", marker="o", markersize=4)
+    draw(axes, floor, "#777777", "its two products alone", "end", linestyle=":")
+    for spins, peer in ((16, table), (20, solver)):
+        ends = (spins, batch[spins] * 1.4), (spins, peer[spins] / 1.4)
+        arrow = {"arrowstyle": "<->", "color": "#777777", "linewidth": 0.9}
+        axes.annotate("", *ends, arrowprops=arrow)
+        middle = (spins + 0.25, np.sqrt(batch[spins] * peer[spins]) / 2)
+        axes.annotate(f"{peer[spins] / batch[spins]:,.0f} ×", middle, fontsize=9)
+    axes.set_yscale("log")
+    axes.set_xticks(range(4, 29, 4))
+    axes.set_xlim(3.4, 33.5)
+    axes.set_yticks([10.0**power for power in range(-8, 1)])
+    axes.yaxis.set_major_formatter(FuncFormatter(spelled_out))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.grid(axis="y", color="#e5e5e5", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_xlabel("spins")
+    axes.set_title("time per query, one CPU core", loc="left", fontsize=10)
+    figure.savefig(ROOT / "docs" / "_static" / "exact_cost.png")
+
+
+if __name__ == "__main__":
+    main()

@@ -35,7 +35,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,  # its tracebacks would show a token among the local variables
 )
 # Wide enough for the table where the output is a file or a pipe, whose width nobody knows.
-_out = Console(width=None if sys.stdout.isatty() else 140, markup=False, highlight=False)
+_out = Console(width=None if sys.stdout.isatty() else 150, markup=False, highlight=False)
 _err = Console(stderr=True)
 
 BetaOption = Annotated[float, typer.Option(min=0.0, help="Inverse temperature.")]

@@ -50,6 +50,8 @@ class Row:
         seconds_per_query: wall time of sample() divided by the number of problems.
         error: distance from the exact solution.
         shot_noise: the distance that as many independent exact reads have on average.
+        error_bar: mean over problems and spins of the sampler's own std_error; NaN where it does
+            not know its bias.
         beta: most likely inverse temperature of the reads, None without reads.
         lowest_energy: mean over problems of the lowest energy among the reads.
         thermal: whether the sampler targets exp(-beta E).
@@ -62,6 +64,7 @@ class Row:
     seconds_per_query: float | None = None
     error: Deviation | None = None
     shot_noise: Deviation | None = None
+    error_bar: float | None = None
     beta: EffectiveBeta | None = None
     lowest_energy: float | None = None
     thermal: bool | None = None
@@ -112,6 +115,7 @@ def _measure(
     problem = result.problem.to_numpy()
     queries, num_spins = len(distribution), problem.num_spins
     magnetization = to_numpy(result.magnetization).reshape(queries, num_spins)
+    error_bar = float(to_numpy(result.std_error).mean())
     samples = None if result.samples is None else to_numpy(result.samples)
     if samples is None:
         error = _deviation(distribution, magnetization, None)
@@ -121,6 +125,7 @@ def _measure(
             seconds_per_query=elapsed / queries,
             error=error,
             shot_noise=Deviation(0.0, 0.0, 0.0),
+            error_bar=error_bar,
             thermal=result.thermal,
         )
     reads = samples.shape[-2]
@@ -132,6 +137,7 @@ def _measure(
         seconds_per_query=elapsed / queries,
         error=_deviation(distribution, magnetization, histogram),
         shot_noise=shot_noise(distribution, reads, seed),
+        error_bar=error_bar,
         beta=effective_beta(problem, samples),
         lowest_energy=float(problem.energy(samples).min(axis=-1).mean()),
         thermal=result.thermal,

@@ -18,6 +18,7 @@ _COLUMNS: tuple[tuple[str, JustifyMethod], ...] = (
     ("time/query", "right"),
     ("mean |Δm| (noise)", "right"),
     ("max |Δm| (noise)", "right"),
+    ("error bar", "right"),
     ("TV (noise)", "right"),
     ("effective β", "right"),
     ("lowest E", "right"),
@@ -55,7 +56,7 @@ def duration(seconds: float) -> str:
 
 def _cells(row: Row) -> list[str]:
     if row.failure is not None or row.error is None or row.shot_noise is None:
-        return [row.label, *["–"] * 8, "failed"]
+        return [row.label, *["–"] * 9, "failed"]
     noise = row.shot_noise
     return [
         row.label,
@@ -64,9 +65,10 @@ def _cells(row: Row) -> list[str]:
         duration(row.seconds_per_query or 0.0),
         f"{_digits(row.error.mean)} ({_digits(noise.mean)})",
         f"{_digits(row.error.largest)} ({_digits(noise.largest)})",
+        "–" if row.error_bar is None or math.isnan(row.error_bar) else _digits(row.error_bar),
         "–"
         if math.isnan(row.error.total_variation)
-        else f"{_digits(row.error.total_variation)} ({_digits(noise.total_variation)})",
+        else f"{row.error.total_variation:.3f} ({noise.total_variation:.3f})",
         "–" if row.beta is None else _with_error(row.beta.beta, row.beta.std_error),
         "–" if row.lowest_energy is None else f"{row.lowest_energy:.3f}",
         "yes" if row.thermal else "no",

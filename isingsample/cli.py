@@ -5,6 +5,7 @@ module needs none, so that it can say what is missing.
 """
 
 import sys
+import warnings
 from typing import NoReturn
 
 from isingsample.errors import IsingSampleError
@@ -24,7 +25,9 @@ def main() -> None:
     # Typer brings its own copy of click since 0.26: the base of its errors has no public name.
     usage_error = typer.BadParameter.__mro__[2]
     try:
-        status = app(standalone_mode=False)
+        with warnings.catch_warnings():
+            warnings.showwarning = _warn  # type: ignore[assignment]  # it has no use for the rest
+            status = app(standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(_INTERRUPTED)
     except (IsingSampleError, ValueError, TypeError, OSError, MemoryError) as error:
@@ -37,8 +40,17 @@ def main() -> None:
 
 
 def _fail(message: str) -> NoReturn:
-    print(f"isingsample: {' '.join(message.split())}", file=sys.stderr)
+    _say(message)
     sys.exit(_BAD_INPUT)
+
+
+def _warn(message: Warning | str, *_: object) -> None:
+    """A warning as one line, without the place in the code that it comes from."""
+    _say(f"note: {message}")
+
+
+def _say(message: str) -> None:
+    print(f"isingsample: {' '.join(message.split())}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -172,6 +172,17 @@ def test_version(run: Callable[..., Done]) -> None:
     assert done.stdout.strip() == __version__
 
 
+@pytest.mark.filterwarnings("default")
+def test_a_warning_is_one_line(run: Callable[..., Done], tmp_path: Path) -> None:
+    path = tmp_path / "valleys.txt"
+    path.write_text("".join(f"{j} {k} -3\n" for k in range(6) for j in range(k)))
+    arguments = ("--sampler", "gibbs", "--option", "num_sweeps=20", "--option", "num_reads=8")
+    done = run("solve", str(path), *arguments)
+    assert done.returncode == 0
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("isingsample: note: gibbs: 1 of 1 problems did not converge")
+
+
 def test_interrupt_ends_quietly(
     run: Callable[..., Done], edges: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

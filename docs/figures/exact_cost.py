@@ -50,7 +50,7 @@ def two_products(num_spins: int, queries: int) -> Callable[[], Any]:
 
 def dense_table(num_spins: int, queries: int) -> Callable[[], Any]:
     problem = peers.in_torch(peers.batch(num_spins, queries))
-    return lambda: peers.dense_table(problem.h, problem.J)
+    return lambda: peers.dense_table(problem.h, problem.J, peers.IN_CACHE)
 
 
 def exact_solver(num_spins: int, _: int) -> Callable[[], Any]:

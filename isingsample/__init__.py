@@ -10,21 +10,33 @@ from isingsample.errors import IsingSampleError, MissingExtraError, TooLargeErro
 from isingsample.problem import IsingProblem
 from isingsample.registry import get_sampler, list_samplers
 from isingsample.result import SampleResult
+from isingsample.samplers.annealing import SimulatedAnnealing
 from isingsample.samplers.base import Minimizer, Sampler, Solution
 from isingsample.samplers.exact import Exact
+from isingsample.samplers.gibbs import Gibbs
+from isingsample.samplers.mean_field import MeanField
+from isingsample.samplers.ocean import Dimod
+from isingsample.samplers.tempering import ParallelTempering
+from isingsample.samplers.transfer import Transfer
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Dimod",
     "Exact",
+    "Gibbs",
     "IsingProblem",
     "IsingSampleError",
+    "MeanField",
     "Minimizer",
     "MissingExtraError",
+    "ParallelTempering",
     "SampleResult",
     "Sampler",
+    "SimulatedAnnealing",
     "Solution",
     "TooLargeError",
+    "Transfer",
     "get_sampler",
     "list_samplers",
     "progress",

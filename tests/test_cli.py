@@ -118,7 +118,7 @@ BAD = [
         ("solve", "EDGES", "--sampler", "sa", "--option", "num_reads=0"),
         "num_reads must be at least",
     ),
-    (("solve", "EDGES", "--beta", "nan"), "--beta"),
+    (("solve", "EDGES", "--beta", "nan"), "beta"),
     (("solve", "EDGES", "--format", "qubo"), "line 1"),
     (("compare", "--samplers", "exact,sb"), "did you mean 'sa'"),
     (("compare", "--text", "nowhere.txt"), "nowhere.txt"),

@@ -283,6 +283,20 @@ def test_unchecked_moments_are_one_graph(rng: np.random.Generator, num_spins: in
         torch.testing.assert_close(ours, expected, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("mapped", [(0, None), (None, 0), (0, 0)])
+def test_unchecked_moments_can_be_mapped(
+    rng: np.random.Generator, mapped: tuple[int | None, int | None]
+) -> None:
+    torch = pytest.importorskip("torch")
+    h, J = torch.tensor(rng.normal(size=(2, 3, 14))), torch.tensor(symmetric(rng, (2,), 14, 2))
+    inputs = [x if axis == 0 else x[0] for x, axis in zip((h, J), mapped, strict=True)]
+    found = torch.func.vmap(moments_unchecked, in_dims=mapped)(*inputs)
+    for i in range(2):
+        each = (x[i] if axis == 0 else x for x, axis in zip(inputs, mapped, strict=True))
+        for ours, expected in zip(found, moments_unchecked(*each), strict=True):
+            torch.testing.assert_close(ours[i], expected)
+
+
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [

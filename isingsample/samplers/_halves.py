@@ -179,9 +179,8 @@ def _exponentials(sizes: Array, states: Array, logs: Array) -> Array:
         return xp.exp(_opposed(sizes, states) + logs)
     slow = xp.exp(_opposed(sizes[..., :outer], states[::inner, :outer]))
     fast = xp.exp(_opposed(sizes[..., outer:], states[:inner, outer:]))
-    product = fast[..., None, :] * xp.reshape(xp.exp(logs), (*logs.shape[:-1], -1, inner))
-    product *= slow[..., None]  # in place: new memory is dear
-    return xp.reshape(product, (*slow.shape[:-1], len(states)))
+    product = xp.reshape(slow[..., None] * fast[..., None, :], (*slow.shape[:-1], len(states)))
+    return product * xp.exp(logs)
 
 
 def _log_weights(states: Array, forces: Array, pair_forces: Array | None) -> Array:

@@ -113,7 +113,10 @@ def _entropy(h: Array, halves: Halves, group: Array) -> Array:
     for rows in halves.row_blocks:
         logs = xp.reshape(log_joint(fields, halves, group, rows), (len(h), -1))
         sums.append(log_sum(logs, axis=-1))
-        means.append(xp.sum(xp.exp(logs - sums[-1][:, None]) * logs, axis=-1))
+        shares = xp.exp(logs - sums[-1][:, None])
+        # A state that cannot be has a log-weight of minus infinity, of which 0 times is not 0.
+        counted = xp.where(shares > 0, logs, xp.zeros_like(logs))
+        means.append(xp.sum(shares * counted, axis=-1))
     by_block, mean = xp.stack(sums, axis=-1), xp.stack(means, axis=-1)
     log_partition = log_sum(by_block, axis=-1)
     share = xp.exp(by_block - log_partition[:, None])

@@ -1,8 +1,10 @@
 """Comparison with the truth, to a tolerance that follows from the numbers themselves."""
 
+from typing import Any
+
 import numpy as np
 
-from isingsample import Exact, IsingProblem
+from isingsample import Exact, IsingProblem, Sampler
 from isingsample._arrays import is_torch, to_numpy
 from isingsample.testing import enumerate_moments
 
@@ -24,11 +26,19 @@ def rounding(problem: IsingProblem, beta: float = 1.0, *, with_offset: bool = Fa
     return float(16 * np.finfo(wide.h.dtype).eps * (1 + beta * largest))
 
 
+MOMENTS = ("magnetization", "probability", "correlation", "log_partition")
+
+
 def assert_exact(problem: IsingProblem, beta: float = 1.0) -> None:
     """Every moment of Exact within rounding of the enumerated one, in the problem's own kind."""
-    found, truth = Exact().sample(problem, beta=beta), enumerate_moments(problem, beta)
-    for name in ("magnetization", "probability", "correlation", "log_partition"):
-        ours, expected = getattr(found, name), getattr(truth, name)
+    assert_moments(Exact(), problem, enumerate_moments(problem, beta), beta)
+
+
+def assert_moments(sampler: Sampler, problem: IsingProblem, truth: Any, beta: float = 1.0) -> None:
+    """Every moment of an exact sampler within rounding of the truth, in the problem's own kind."""
+    found = sampler.sample(problem, beta=beta)
+    for name in MOMENTS:
+        ours, expected = getattr(found, name), to_numpy(getattr(truth, name))
         assert ours.dtype == problem.h.dtype
         assert is_torch(ours) == is_torch(problem.h)
         assert tuple(ours.shape) == expected.shape

@@ -209,14 +209,18 @@ def test_a_gradient_needs_the_whole_table() -> None:
     torch = pytest.importorskip("torch")
 
     def problem(num_spins: int, **fields: bool) -> IsingProblem:
-        h, J = torch.zeros(num_spins), torch.zeros(num_spins, num_spins)
         return IsingProblem(
-            h.requires_grad_(fields.get("h", False)), J.requires_grad_(fields.get("J", False))
+            *(
+                torch.zeros([num_spins] * rank, requires_grad=fields.get(name, False))
+                for rank, name in enumerate("hJK", start=1)
+            )
         )
 
-    for learned in ({"h": True}, {"J": True}):
+    for learned in ({"h": True}, {"J": True}, {"K": True}):
         Exact()._check(problem(24, **learned))
-        message = r"28 spins .* about 2\.\d+ GiB of memory, where max_memory=1073741824"
+        message = (
+            r"28 spins .* about 2\.\d+ GiB of memory, where max_memory=1073741824.*raise max_memory"
+        )
         with pytest.raises(TooLargeError, match=message):
             Exact().sample(problem(28, **learned))
         with pytest.raises(TooLargeError, match="max_memory=268435456"):

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import checks
 import numpy as np
 import pytest
 from banded import band, banded_problems
@@ -12,27 +13,16 @@ from hypothesis import strategies as st
 from strategies import LIBRARIES, in_library
 
 from isingsample import Exact, IsingProblem, TooLargeError, get_sampler
-from isingsample._arrays import is_torch, to_numpy
+from isingsample._arrays import to_numpy
 from isingsample.interop import to_bqm
 from isingsample.samplers import transfer
 from isingsample.samplers.transfer import Transfer
 from isingsample.testing import enumerate_moments
 
-MOMENTS = ("magnetization", "probability", "correlation", "log_partition")
-
 
 def assert_moments(problem: IsingProblem, truth: Any, beta: float = 1.0, **options: Any) -> None:
     """Every moment of Transfer within rounding of the truth, in the problem's own kind."""
-    found = Transfer(**options).sample(problem, beta=beta)
-    for name in MOMENTS:
-        ours, expected = getattr(found, name), to_numpy(getattr(truth, name))
-        assert ours.dtype == problem.h.dtype
-        assert is_torch(ours) == is_torch(problem.h)
-        assert tuple(ours.shape) == expected.shape
-        tolerance = rounding(problem, beta, with_offset=name == "log_partition")
-        np.testing.assert_allclose(to_numpy(ours), expected, rtol=0, atol=tolerance)
-    assert found.thermal
-    assert not to_numpy(found.std_error).any()
+    checks.assert_moments(Transfer(**options), problem, truth, beta)
 
 
 @given(banded_problems(max_spins=7), st.sampled_from((0.0, 0.3, 1.0, 2.5)))

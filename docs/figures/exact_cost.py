@@ -20,7 +20,7 @@ from isingsample import Exact
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "benchmarks"))
-import peers  # noqa: E402
+import peers  # noqa: E402  (needs the path above)
 
 Seconds = dict[int, float]  # per query, by number of spins
 

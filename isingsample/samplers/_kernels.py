@@ -141,7 +141,7 @@ def couple(
     neighbours, weights = couplings.neighbours, couplings.weights
     for at in range(couplings.rows[group, spin], couplings.rows[group, spin + 1], GROUP):
         j, k = neighbours[at], neighbours[at + 1]
-        l, m = neighbours[at + 2], neighbours[at + 3]  # noqa: E741
+        l, m = neighbours[at + 2], neighbours[at + 3]  # noqa: E741  (j, k, l, m: a group of four)
         wj, wk = pairs * weights[at], pairs * weights[at + 1]
         wl, wm = pairs * weights[at + 2], pairs * weights[at + 3]
         for lane in range(LANES):

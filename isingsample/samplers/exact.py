@@ -24,6 +24,9 @@ _DISTRIBUTION_LIMIT = 20
 # What a query's arrays over one half's states come to, in the widest dtype.
 _ARRAYS_PER_QUERY, _WIDEST_ENTRY = 8, 8
 _SMALL_BYTES = 2.0**24
+_FOR_GRADIENTS = (
+    "gradients keep a table of all states: raise max_memory too, or use torch.no_grad()"
+)
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,8 @@ class Exact(Minimizer):
         if problem.present is not None and problem.present.size:
             largest = int(problem.present.sum(axis=-1).max())
         needed = table_bytes(largest)
-        if records_gradient(problem.h) or records_gradient(problem.J):
+        learned = any(map(records_gradient, (problem.h, problem.J, problem.K)))
+        if learned:
             needed += _WIDEST_ENTRY * 2.0 ** min(largest, 1000)  # W stays for the backward pass
         # Asking the system takes longer than a small problem does.
         available = available_memory() if needed > _SMALL_BYTES else float(self.max_memory)
@@ -110,7 +114,8 @@ class Exact(Minimizer):
                 f"exact solution of {largest} spins sums over 2**{largest} states: about "
                 f"{readable_bytes(needed)} of memory, where max_memory={self.max_memory} and "
                 f"{readable_bytes(available)} are available, and {work:.1e} floating-point "
-                f"operations. The limit is max_spins={self.max_spins}; raise it if you can wait, "
+                f"operations. The limit is max_spins={self.max_spins}; "
+                f"{_FOR_GRADIENTS if learned else 'raise it if you can wait'}, "
                 f"or use a Monte Carlo sampler such as 'sa'"
             )
 

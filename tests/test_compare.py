@@ -12,7 +12,6 @@ from isingsample.attention_problems import attention_problem, coupling_by_distan
 from isingsample.compare import compare, shot_noise, state_histogram
 from isingsample.contenders import contenders
 from isingsample.data import find_corpus
-from isingsample.effective_beta import effective_beta
 from isingsample.energies import spin_table
 from isingsample.plots import save_comparison
 from isingsample.report import comparison_records, comparison_table, duration, failures
@@ -90,23 +89,6 @@ def test_shot_noise_of_a_fair_coin() -> None:
     standard_error = expected * np.sqrt(np.pi / 2 - 1) / np.sqrt(4 * 500)
     assert abs(noise.mean - expected) < 5 * standard_error
     assert noise.total_variation == pytest.approx(noise.mean / 2)
-
-
-@pytest.mark.parametrize("beta", [0.0, 0.3, 1.0, 2.5])
-def test_effective_beta_recovers_the_temperature(beta: float) -> None:
-    rng = np.random.default_rng(0)
-    J = np.triu(rng.normal(size=(6, 6)), 1)
-    batch = IsingProblem(rng.normal(size=(20, 6)), J + J.T, offset=5.0)
-    samples = Exact(num_reads=READS).sample(batch, beta=beta, seed=2).samples
-    found = effective_beta(batch, samples)
-    assert abs(found.beta - beta) < 5 * found.std_error
-    assert found.std_error < 0.05
-
-
-def test_effective_beta_of_ground_states_is_infinite() -> None:
-    pair = IsingProblem([0.3, -0.2], [[0, 0.7], [0.7, 0]])
-    assert effective_beta(pair, np.ones((10, 2), np.int8)).beta == np.inf
-    assert effective_beta(pair, np.array([[-1, 1]] * 10, np.int8)).beta == -np.inf
 
 
 def test_attention_problem_has_the_documented_shape_and_seed() -> None:

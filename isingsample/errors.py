@@ -1,5 +1,10 @@
 """Errors of our own, for what no built-in exception says."""
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from isingsample.qpu_job import QPUJob
+
 
 class IsingSampleError(Exception):
     """Base of this package's own errors."""
@@ -24,7 +29,17 @@ class WeakFieldWarning(UserWarning):
 
 
 class BackendError(IsingSampleError):
-    """A remote solver could not be reached or used; the message says what to do."""
+    """A remote solver could not be reached or used; the message says what to do.
+
+    Attributes:
+        job: what has been sent so far (a `isingsample.qpu_job.QPUJob`), for `DWave.resume`;
+            None where nothing has been.
+    """
+
+    job: "QPUJob | None" = None
+
+    def __str__(self) -> str:
+        return super().__str__() + ("" if self.job is None else _kept(self.job))
 
 
 class CredentialsError(BackendError):
@@ -32,12 +47,27 @@ class CredentialsError(BackendError):
 
 
 class BackendTimeoutError(BackendError, TimeoutError):
-    """A remote solver did not answer in time.
+    """A remote solver did not answer in time."""
+
+
+class BackendInterrupt(KeyboardInterrupt):
+    """Ctrl-C while problems were at a remote solver. `except KeyboardInterrupt` catches it.
 
     Attributes:
-        problem_ids: the ids of the problems still waited for; their answers can be fetched later.
+        job: as for `BackendError`.
     """
 
-    def __init__(self, message: str, problem_ids: tuple[str, ...] = ()) -> None:
-        super().__init__(message)
-        self.problem_ids = problem_ids
+    def __init__(self, job: "QPUJob") -> None:
+        super().__init__(job)
+        self.job = job
+
+    def __str__(self) -> str:
+        return "interrupted" + _kept(self.job)
+
+
+def _kept(job: "QPUJob") -> str:
+    sent = sum(known is not None for known in job.problem_ids)
+    return (
+        f". {sent} of the submissions are at {job.solver}, by the ids in error.job.problem_ids: "
+        f"error.job.save(path) keeps them, and DWave.resume(job, problem) fetches their answers"
+    )

@@ -25,7 +25,7 @@ from isingsample.errors import (
 )
 from isingsample.interop import as_dimod, bqm_of, from_bqm
 from isingsample.mock_qpu import mock_dwave
-from isingsample.samplers import _qpu_batch, _qpu_client
+from isingsample.samplers import _qpu_batch, _qpu_client, _qpu_submissions
 from isingsample.samplers.ocean import Dimod
 from isingsample.samplers.qpu import DWave
 from isingsample.testing import enumerate_moments
@@ -109,7 +109,7 @@ def test_answers_come_back_in_order_however_late() -> None:
 
 
 def test_problems_at_the_solver_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_qpu_batch, "_MAX_WAITING", 4)
+    monkeypatch.setattr(_qpu_submissions, "_MAX_WAITING", 4)
     pending: list[int] = []
 
     class Counting(Recorder):

@@ -51,7 +51,7 @@ def test_a_silent_solver_times_out_and_the_ids_are_kept() -> None:
     with pytest.raises(BackendTimeoutError, match=r"problem 0 .*problem-1") as caught:
         DWave(child=silent, timeout=0.3).sample(IsingProblem(np.zeros((4, 2))))
     assert time.monotonic() - started >= 0.3
-    assert caught.value.problem_ids == ("problem-1", "problem-2", "problem-4")
+    assert caught.value.job.problem_ids == ("problem-1", "problem-2", None, "problem-4")
     assert isinstance(caught.value, TimeoutError)
 
 

@@ -2,10 +2,8 @@
 
 import dataclasses
 import math
-from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,11 +15,10 @@ from isingsample.interop import flip_sign, import_dimod
 from isingsample.samplers._children import raw_reads
 from isingsample.samplers._embedding import Embedding, Structure
 from isingsample.samplers._qpu_checks import torque
-from isingsample.samplers._qpu_client import Connection, Pending, first_answer, submit
+from isingsample.samplers._qpu_client import Connection
+from isingsample.samplers._qpu_journal import Journal
+from isingsample.samplers._qpu_submissions import Submission, submit_all
 from isingsample.streams import Streams
-
-# Problems at the solver at a time; more would only wait in its queue.
-_MAX_WAITING = 256
 
 
 class Job(NamedTuple):
@@ -151,6 +148,7 @@ def run(
     arguments: Mapping[str, Any],
     timeout: float,
     streams: Streams,
+    journal: Journal,
 ) -> Outcome:
     """Submit every problem of a plan, then collect the answers.
 
@@ -160,6 +158,7 @@ def run(
         arguments: of the child's sample(), num_reads among them.
         timeout: seconds to wait for an answer.
         streams: decide the even votes of broken chains.
+        journal: of the call.
 
     Raises:
         BackendError: the solver failed, or returned another number of reads.
@@ -170,7 +169,10 @@ def run(
         [np.empty((*b.index.shape, num_reads, b.num_spins), np.int8) for b in plan.blocks],
         [np.empty(b.index.shape) for b in plan.blocks],
     )
-    for job, answer in _answers(connection, plan, arguments, timeout):
+    jobs = plan.jobs()
+    submissions = (Submission(_name(job.position), plan.bqm(job), arguments) for job in jobs)
+    answers = submit_all(connection, submissions, journal, timeout)
+    for job, answer in zip(track(jobs, connection.ranges.solver), answers, strict=True):
         embedding = plan.embeddings[job.block]
         states = raw_reads(answer, embedding.qubits)
         if len(states) != num_reads:
@@ -184,21 +186,6 @@ def run(
         outcome.problem_ids[job.position] = answer.info.get("problem_id")
         outcome.timings.append(answer.info.get("timing", {}))
     return outcome
-
-
-def _answers(
-    connection: Connection, plan: Plan, arguments: Mapping[str, Any], timeout: float
-) -> Iterator[tuple[Job, Any]]:
-    """Each job with its SampleSet, in order, while those behind it are at the solver too."""
-    jobs = plan.jobs()
-    queue = iter(jobs)
-    waiting: deque[Pending] = deque()
-    for job in track(jobs, connection.ranges.solver):
-        for following in islice(queue, _MAX_WAITING - len(waiting)):
-            what, bqm = _name(following.position), plan.bqm(following)
-            waiting.append(submit(connection.child, bqm, arguments, what, timeout))
-        yield job, first_answer(waiting)
-        waiting.popleft()
 
 
 def _name(position: int) -> str:

@@ -2,6 +2,9 @@
 
 import dataclasses
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -9,16 +12,23 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from isingsample import _validation as check
+from isingsample._arrays import Array
 from isingsample.blocks import Block
 from isingsample.energies import interactions
+from isingsample.errors import BackendError, BackendInterrupt
 from isingsample.interop import import_dimod
 from isingsample.problem import IsingProblem
+from isingsample.qpu_job import QPUJob, fingerprint
+from isingsample.result import SampleResult
 from isingsample.samplers._children import refuse_three_body
 from isingsample.samplers._qpu_batch import Outcome, Plan, run
 from isingsample.samplers._qpu_client import Connection, connect, require_ocean
+from isingsample.samplers._qpu_journal import Journal
 from isingsample.samplers.base import Minimizer, Solution
-from isingsample.streams import Streams
+from isingsample.streams import Seed, Streams
 
+# The journal of the call of sample or minimize under way.
+_journal: ContextVar[Journal] = ContextVar("isingsample_qpu_journal")
 _CONNECTION_OPTIONS = ("token", "solver", "profile", "region", "endpoint", "config_file")
 
 
@@ -112,6 +122,44 @@ class DWave(Minimizer):
         """False: the annealer's temperature is its own."""
         return False
 
+    def sample(self, problem: IsingProblem, *, beta: Any = 1.0, seed: Seed = None) -> SampleResult:
+        """As for every sampler; a BackendError's or BackendInterrupt's `job` is for `resume`."""
+        with self._on_record(Journal(), problem, beta):
+            return super().sample(problem, beta=beta, seed=seed)
+
+    def minimize(self, problem: IsingProblem, *, seed: Seed = None) -> tuple[Array, Array]:
+        """As for every minimizer; an error's `job` is for `resume_minimize`."""
+        with self._on_record(Journal(), problem, None):
+            return super().minimize(problem, seed=seed)
+
+    def resume(self, job: QPUJob, problem: IsingProblem) -> SampleResult:
+        """What the call of `sample` that left this job would have given.
+
+        Answers are fetched by their ids; what failed or was not sent is submitted now. The job
+        brings its own options: only those of the connection and timeout are this sampler's.
+
+        Args:
+            job: from a BackendError or BackendInterrupt, or `QPUJob.load`.
+            problem: the same as then.
+
+        Raises:
+            ValueError: the job is of another problem or solver, or of `minimize`.
+            BackendError: as for `sample`, again with a job.
+        """
+        sampler, journal = self._taking_up(job, problem)
+        if job.beta is None:
+            raise ValueError("the job was made by minimize: use resume_minimize")
+        with sampler._on_record(journal, problem, job.beta):
+            return Minimizer.sample(sampler, problem, beta=job.beta)
+
+    def resume_minimize(self, job: QPUJob, problem: IsingProblem) -> tuple[Array, Array]:
+        """What the call of `minimize` that left this job would have given; as for `resume`."""
+        sampler, journal = self._taking_up(job, problem)
+        if job.beta is not None:
+            raise ValueError("the job was made by sample: use resume")
+        with sampler._on_record(journal, problem, None):
+            return Minimizer.minimize(sampler, problem)
+
     def close(self) -> None:
         """Close the connection; the next call opens a new one."""
         connection = self.__dict__.pop("_connection", None)
@@ -136,6 +184,46 @@ class DWave(Minimizer):
             return Connection(self.child, owned=False)
         options = {option: getattr(self, option) for option in _CONNECTION_OPTIONS}
         return Connection(connect(options, float(self.timeout)), owned=True)
+
+    @contextmanager
+    def _on_record(self, journal: Journal, problem: IsingProblem, beta: Any) -> Iterator[None]:
+        """Keep the journal of the call inside; when that is given up, hand it out as a job."""
+        token = _journal.set(journal)
+        try:
+            yield
+        except (BackendError, KeyboardInterrupt) as error:
+            if not any(journal.problem_ids()):
+                raise
+            job = self._job(journal, problem, beta)
+            if isinstance(error, BackendError):
+                error.job = job
+                raise
+            raise BackendInterrupt(job) from None
+        finally:
+            _journal.reset(token)
+
+    def _job(self, journal: Journal, problem: IsingProblem, beta: Any) -> QPUJob:
+        own = set(self.options) - {*_CONNECTION_OPTIONS, "child", "timeout"}
+        return QPUJob(
+            solver=self._connection.ranges.solver,
+            options={name: _plain(self.options[name]) for name in sorted(own)},
+            beta=None if beta is None else float(beta),
+            problem=fingerprint(problem),
+            problem_ids=journal.problem_ids(),
+            facts=journal.facts,
+        )
+
+    def _taking_up(self, job: QPUJob, problem: IsingProblem) -> tuple[Self, Journal]:
+        """A sampler with the job's options on this one's connection, and the job's journal."""
+        job.check_is_of(problem)
+        sampler = dataclasses.replace(self, **job.options)
+        sampler.__dict__["_connection"] = self._connection
+        if self._connection.ranges.solver != job.solver:
+            raise ValueError(
+                f"the job is at {job.solver}, and this sampler is connected to "
+                f"{self._connection.ranges.solver}: choose solver={job.solver!r}"
+            )
+        return sampler, Journal(job.problem_ids, dict(job.facts))
 
     def _check(self, problem: IsingProblem) -> None:
         refuse_three_body(self, problem)
@@ -188,8 +276,18 @@ class DWave(Minimizer):
         self, blocks: list[Block], beta: float, max_scale: float, streams: Streams
     ) -> tuple[Plan, Outcome]:
         strength = None if self.chain_strength is None else float(self.chain_strength)
+        journal = _journal.get()
+        key = journal.remember("streams", lambda: list(streams.key))
         plan = Plan.of(self._connection, blocks, beta, strength, max_scale)
-        return plan, run(self._connection, plan, self._arguments(), float(self.timeout), streams)
+        outcome = run(
+            self._connection,
+            plan,
+            self._arguments(),
+            float(self.timeout),
+            Streams((key[0], key[1])),
+            journal,
+        )
+        return plan, outcome
 
     def _arguments(self) -> dict[str, Any]:
         """What to call the child with, in plain Python numbers: they are sent as JSON."""
@@ -204,6 +302,11 @@ class DWave(Minimizer):
         # auto_scale would give every problem a temperature of its own.
         fixed = {"answer_mode": "raw", "auto_scale": False}
         return chosen | {name: value for name, value in fixed.items() if name in known}
+
+
+def _plain(value: Any) -> Any:
+    """An option as JSON takes it."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _check_positive(option: str, value: Any) -> None:

@@ -26,6 +26,7 @@ from isingsample.errors import (
 from isingsample.interop import as_dimod, bqm_of, from_bqm
 from isingsample.mock_qpu import mock_dwave
 from isingsample.samplers import _qpu_batch, _qpu_client, _qpu_submissions
+from isingsample.samplers._qpu_journal import Journal
 from isingsample.samplers.ocean import Dimod
 from isingsample.samplers.qpu import DWave
 from isingsample.testing import enumerate_moments
@@ -394,7 +395,7 @@ def test_majority_decides() -> None:
 def clique_embedding(num_spins: int) -> Any:
     sampler = DWave(child=Recorder())
     return sampler._connection.embed(
-        _qpu_batch.Structure.of(np.ones((1, num_spins, num_spins))), ""
+        _qpu_batch.Structure.of(np.ones((1, num_spins, num_spins))), "", Journal()
     )
 
 

@@ -5,6 +5,7 @@ neighbours elsewhere, becomes a chain: several qubits held together by a strong 
 spin's field is spread evenly over its chain, each coupling over all couplers between two chains.
 """
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -35,6 +36,11 @@ class Structure:
         """All pairs that any of the couplings (groups, n, n) couples."""
         coupled = np.triu((J != 0).any(axis=0), 1)
         return cls(J.shape[-1], tuple((int(j), int(k)) for j, k in np.argwhere(coupled)))
+
+    @property
+    def digest(self) -> str:
+        """A short name that tells it from others."""
+        return hashlib.sha256(repr(self).encode()).hexdigest()[:16]
 
     @property
     def is_dense(self) -> bool:

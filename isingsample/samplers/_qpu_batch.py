@@ -59,6 +59,7 @@ class Plan:
         beta: float,
         chain_strength: float | None,
         max_scale: float,
+        journal: Journal,
     ) -> "Plan":
         """A plan that the solver accepts.
 
@@ -68,13 +69,15 @@ class Plan:
             beta: inverse temperature.
             chain_strength: the caller's own, or None to suit the problem.
             max_scale: the scale where the ranges allow it; infinite to fill them.
+            journal: of the call.
 
         Raises:
             ValueError: a block that cannot be embedded, or chains too strong for the solver.
         """
         blocks = [_times(beta, block.to_numpy()) for block in blocks]
         embeddings = [
-            connection.embed(Structure.of(block.J), _name(block.index.min())) for block in blocks
+            connection.embed(Structure.of(block.J), _name(block.index.min()), journal)
+            for block in blocks
         ]
         chained = [b for b, e in zip(blocks, embeddings, strict=True) if e.max_chain_length > 1]
         pull = max((torque(block.J) for block in chained), default=0.0)

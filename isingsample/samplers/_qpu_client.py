@@ -14,6 +14,7 @@ from isingsample.errors import CredentialsError, MissingExtraError
 from isingsample.samplers._embedding import Embedding, Structure, find_chains
 from isingsample.samplers._qpu_checks import Ranges
 from isingsample.samplers._qpu_failures import connection_failure, redact_client_log
+from isingsample.samplers._qpu_journal import Journal
 
 _HOW_TO_CONFIGURE = (
     "no D-Wave API token is configured. Pass token=..., or set the environment variable "
@@ -27,6 +28,7 @@ _CLIENT_DEFAULTS = {
     "request_timeout": (5.0, 60.0),  # to connect and to answer, in seconds
     "http_retry_connect": 5,
     "http_retry_read": 2,
+    "poll_wait_time": 2,  # seconds; closing waits for the poll under way
 }
 _MAX_EMBEDDINGS = 256
 
@@ -48,28 +50,43 @@ class Connection:
         if self._close:
             self._close.atexit = False  # the interpreter does not wait for the client's threads
 
-    def embed(self, structure: Structure, what: str) -> Embedding:
+    def embed(self, structure: Structure, what: str, journal: Journal) -> Embedding:
         """The embedding of a structure; the same one whenever it is asked for.
 
+        Args:
+            structure: the problem's.
+            what: names the problem in messages.
+            journal: of the call. A call that is resumed decodes the answers of the embedding
+                that it was sent with, whatever would be found now.
+
         Raises:
-            ValueError: none is found; the message names the problem, as `what`, and the chip.
+            ValueError: none is found; the message names the problem and the chip.
         """
+        found = journal.remember(
+            f"chains of {structure.digest}",
+            lambda: [list(chain) for chain in self._embedding(structure, what).chains],
+        )
+        chains = [tuple(chain) for chain in found]
+        own = self._embeddings.get(structure)
+        if own is not None and own.chains == tuple(chains):
+            return own
+        return Embedding.of(structure, chains, self._graph, self._budget)
+
+    def _embedding(self, structure: Structure, what: str) -> Embedding:
         if structure not in self._embeddings:
             if len(self._embeddings) >= _MAX_EMBEDDINGS:
                 del self._embeddings[next(iter(self._embeddings))]  # the oldest
-            self._embeddings[structure] = self._find_embedding(structure, what)
+            chains = find_chains(structure, self._graph)
+            if chains is None:
+                raise ValueError(
+                    f"no embedding found for {what}, {structure.num_spins} spins with "
+                    f"{len(structure.edges)} couplings, on {self.ranges.solver} with "
+                    f"{self._graph.number_of_nodes()} qubits and "
+                    f"{self._graph.number_of_edges()} couplers; fewer spins or sparser couplings "
+                    f"may fit"
+                )
+            self._embeddings[structure] = Embedding.of(structure, chains, self._graph, self._budget)
         return self._embeddings[structure]
-
-    def _find_embedding(self, structure: Structure, what: str) -> Embedding:
-        chains = find_chains(structure, self._graph)
-        if chains is None:
-            raise ValueError(
-                f"no embedding found for {what}, {structure.num_spins} spins with "
-                f"{len(structure.edges)} couplings, on {self.ranges.solver} with "
-                f"{self._graph.number_of_nodes()} qubits and {self._graph.number_of_edges()} "
-                f"couplers; fewer spins or sparser couplings may fit"
-            )
-        return Embedding.of(structure, chains, self._graph, self._budget)
 
     @cached_property
     def _graph(self) -> Any:
@@ -162,12 +179,11 @@ def connect(options: Mapping[str, Any], timeout: float) -> Any:
 
 
 def _close(child: Any) -> None:
-    """Close a DWaveSampler now; by default it waits for all that is still at the solver."""
+    """Close a DWaveSampler. By itself it would wait for all that is still at the solver."""
     client = getattr(child, "client", None)
-    if client is None:
-        child.close()
-    else:
-        client.close(wait=False)
+    if client is not None:
+        client.config.polling_timeout = 0
+    child.close()
 
 
 def _solver_name(child: Any) -> str:

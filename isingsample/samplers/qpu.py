@@ -192,24 +192,27 @@ class DWave(Minimizer):
         try:
             yield
         except (BackendError, KeyboardInterrupt) as error:
-            if not any(journal.problem_ids()):
-                raise
             job = self._job(journal, problem, beta)
             if isinstance(error, BackendError):
                 error.job = job
-                raise
-            raise BackendInterrupt(job) from None
+            elif job is not None:
+                raise BackendInterrupt(job) from None
+            raise
         finally:
             _journal.reset(token)
 
-    def _job(self, journal: Journal, problem: IsingProblem, beta: Any) -> QPUJob:
+    def _job(self, journal: Journal, problem: IsingProblem, beta: Any) -> QPUJob | None:
+        """What the journal has, with what it takes to go on; None if nothing has been sent."""
+        ids = journal.problem_ids()
+        if not any(ids):
+            return None
         own = set(self.options) - {*_CONNECTION_OPTIONS, "child", "timeout"}
         return QPUJob(
             solver=self._connection.ranges.solver,
             options={name: _plain(self.options[name]) for name in sorted(own)},
             beta=None if beta is None else float(beta),
             problem=fingerprint(problem),
-            problem_ids=journal.problem_ids(),
+            problem_ids=ids,
             facts=journal.facts,
         )
 
@@ -278,7 +281,7 @@ class DWave(Minimizer):
         strength = None if self.chain_strength is None else float(self.chain_strength)
         journal = _journal.get()
         key = journal.remember("streams", lambda: list(streams.key))
-        plan = Plan.of(self._connection, blocks, beta, strength, max_scale)
+        plan = Plan.of(self._connection, blocks, beta, strength, max_scale, journal)
         outcome = run(
             self._connection,
             plan,

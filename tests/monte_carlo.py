@@ -83,3 +83,14 @@ def glass(num_spins: int, seed: int = 0, batch: tuple[int, ...] = (), K: float =
     from strategies import symmetric
 
     return IsingProblem(h, J + J.T, K * symmetric(rng, (), num_spins, 3))
+
+
+def tensors(library: str, problem: IsingProblem, device: str = "cpu") -> IsingProblem:
+    """The problem in another library, tensors on a device."""
+    from strategies import in_library
+
+    fields = {"h": problem.h, "J": problem.J, "K": problem.K, "present": problem.present}
+    fields = in_library(library, {k: np.array(a) for k, a in fields.items() if a is not None})
+    if library == "torch":
+        fields = {name: a if name == "present" else a.to(device) for name, a in fields.items()}
+    return IsingProblem(**fields)

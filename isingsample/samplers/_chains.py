@@ -3,12 +3,12 @@
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from isingsample import _validation as check
-from isingsample._arrays import is_torch, to_numpy
+from isingsample._arrays import Array, is_torch, to_numpy
 from isingsample.blocks import Block
 from isingsample.energies import interactions
 from isingsample.errors import MissingExtraError
@@ -46,14 +46,11 @@ class Chains:
 class ChainSampler(Minimizer):
     """A sampler whose reads are the last states of Markov chains.
 
-    Attributes:
-        runs_on_device: whether tensors on a GPU are sampled there, by `_on_device`, as `_plan`
-            says; else on the host.
+    Tensors on a GPU are sampled there by `_on_device()`, others on the host.
     """
 
-    runs_on_device: ClassVar[bool] = False
-
     num_reads: int
+    num_sweeps: int
     random_order: bool
     initial_states: Any
 
@@ -64,21 +61,29 @@ class ChainSampler(Minimizer):
 
     def sample(self, problem: IsingProblem, *, beta: Any = 1.0, seed: Seed = None) -> SampleResult:
         """As for every sampler; warns of problems that have not converged."""
-        if self.runs_on_device and on_accelerator(problem):
-            result = self._on_device(problem, beta, seed)
-        else:
-            result = super().sample(problem, beta=beta, seed=seed)
+        run = self._on_device().sample if on_accelerator(problem) else super().sample
+        result = run(problem, beta=beta, seed=seed)
         warn_unless_converged(self.name, result.info, self._remedy)
         return result
+
+    def minimize(self, problem: IsingProblem, *, seed: Seed = None) -> tuple[Array, Array]:
+        """As for every Minimizer."""
+        run = self._on_device().minimize if on_accelerator(problem) else super().minimize
+        return run(problem, seed=seed)
+
+    @property
+    def _anneal_sweeps(self) -> int:
+        """The sweeps of an anneal that minimizes."""
+        return self.num_sweeps
 
     def _plan(self, beta: float) -> Chains:
         """The Chains that sampling at beta takes."""
         raise NotImplementedError
 
-    def _on_device(self, problem: IsingProblem, beta: Any, seed: Seed) -> SampleResult:
-        from isingsample.samplers._on_device import OnDevice
+    def _on_device(self) -> Minimizer:
+        from isingsample.samplers._on_device import ChainsOnDevice
 
-        return OnDevice(self).sample(problem, beta=beta, seed=seed)
+        return ChainsOnDevice(self)
 
     def _check(self, problem: IsingProblem) -> None:
         if self.initial_states is not None:
@@ -116,10 +121,10 @@ class ChainSampler(Minimizer):
         )  # fmt: skip
         return samples, tally
 
-    def _anneal_to_lowest(self, block: Block, num_sweeps: int, streams: Streams) -> np.ndarray:
+    def _lowest(self, block: Block, streams: Streams) -> np.ndarray:
         """The best last state of an anneal that is scaled to each query."""
-        betas = optimising_betas(block, num_sweeps)
-        samples, _ = self._run(block, betas.reshape(-1, num_sweeps), 1, streams)
+        betas = optimising_betas(block, self._anneal_sweeps)
+        samples, _ = self._run(block, betas.reshape(-1, self._anneal_sweeps), 1, streams)
         return lowest(block, samples)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from isingsample._arrays import Array, like, namespace
 from isingsample.blocks import Block
+from isingsample.energies import interactions
 
 _WORD = 0xFFFFFFFF
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
@@ -95,12 +96,19 @@ class Replicas:
 
     def energy(self, states: Array) -> Array:
         """Of whole states: (groups, queries, count)."""
-        from isingsample.energies import interactions
-
         xp, block = namespace(states), self.block
         K = None if block.K is None else block.K[:, None]
         fields = xp.sum(states * block.h[..., None, :], axis=-1)
         return -fields - interactions(states, block.J[:, None], K)
+
+
+def coldest(states: Array, energy: Array) -> tuple[Array, Array]:
+    """The lowest of each query's states (groups, queries, count, n), and its energy."""
+    xp = namespace(states)
+    at = xp.argmin(energy, axis=-1)[..., None]
+    chosen = like(np.arange(energy.shape[-1]), at) == at
+    best = xp.sum(xp.where(chosen[..., None], states, xp.zeros_like(states)), axis=2)
+    return best, xp.min(energy, axis=-1)
 
 
 def _philox(counter: list[Any], key: tuple[int, int]) -> list[Any]:

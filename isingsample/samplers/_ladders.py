@@ -3,6 +3,8 @@
 import numpy as np
 
 from isingsample.blocks import Block
+from isingsample.samplers._schedules import optimising_range
+from isingsample.streams import Streams
 
 
 def first_ladder(block: Block, beta: float, rungs: int) -> np.ndarray:
@@ -56,3 +58,40 @@ def adapted(betas: np.ndarray, acceptance: np.ndarray) -> np.ndarray:
         steps = np.linspace(0.0, reached[-1], len(reached))
         moved[query, 1:-1] = np.interp(steps, reached, betas[query])[1:-1]
     return moved
+
+
+def acceptance(accepted: np.ndarray, sweeps: int, reads: int) -> np.ndarray:
+    """Shares of accepted exchanges in a run.
+
+    Args:
+        accepted: (queries, rungs - 1) counts over all ladders.
+        sweeps: of the run, with an exchange after each but the last.
+        reads: ladders of each query.
+
+    Returns:
+        (queries, rungs - 1).
+    """
+    # Pairs 0, 2, ... try after sweeps 0, 2, ...
+    even = np.arange(accepted.shape[1]) % 2 == 0
+    tries = np.where(even, sweeps // 2, (sweeps - 1) // 2)
+    shares: np.ndarray = accepted / np.maximum(tries * reads, 1)
+    return shares
+
+
+def optimising_ladder(block: Block, rungs: int) -> np.ndarray:
+    """From hot to freezing, scaled to each query: (queries, rungs); a single rung is the cold one.
+
+    Args:
+        block: in NumPy.
+        rungs: how many.
+    """
+    hot, cold = (end[..., None] for end in optimising_range(block))
+    ramp = np.linspace(1.0, 0.0, rungs)[::-1]
+    betas: np.ndarray = (hot * (cold / hot) ** ramp).reshape(-1, rungs)
+    return betas
+
+
+def pilot_streams(streams: Streams, pilot: int) -> Streams:
+    """Other streams than the main run's, for a pilot run: a key of their own."""
+    first, second = streams.key
+    return Streams((first ^ (pilot + 1), second ^ 0x5EED))

@@ -60,7 +60,6 @@ class SimulatedAnnealing(ChainSampler):
     initial_states: Any = field(default=None, repr=False, compare=False)
 
     name: ClassVar[str] = "sa"
-    runs_on_device: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check.check_count("num_reads", self.num_reads)
@@ -101,6 +100,3 @@ class SimulatedAnnealing(ChainSampler):
         if cold == 0:  # no geometric ramp ends there, and none is needed
             return np.zeros(self.num_sweeps)
         return annealing_betas(hot, cold, self.num_sweeps, self.beta_schedule_type, self.hold)
-
-    def _lowest(self, block: Block, streams: Streams) -> np.ndarray:
-        return self._anneal_to_lowest(block, self.num_sweeps, streams)

@@ -50,7 +50,6 @@ class Gibbs(ChainSampler):
     initial_states: Any = field(default=None, repr=False, compare=False)
 
     name: ClassVar[str] = "gibbs"
-    runs_on_device: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check.check_count("num_reads", self.num_reads)
@@ -60,6 +59,10 @@ class Gibbs(ChainSampler):
     @property
     def _remedy(self) -> str:
         return "raise burn_in and num_sweeps, or use 'tempering'"
+
+    @property
+    def _anneal_sweeps(self) -> int:
+        return self.burn_in + self.num_sweeps
 
     def _plan(self, beta: float) -> Chains:
         betas = np.full(self.burn_in + self.num_sweeps, beta)
@@ -73,6 +76,3 @@ class Gibbs(ChainSampler):
             return self._run(block, betas, self.num_sweeps, streams, pairs=True)[1]
 
         return chain_solution(block, samples, tally, self.num_sweeps, correlation)
-
-    def _lowest(self, block: Block, streams: Streams) -> np.ndarray:
-        return self._anneal_to_lowest(block, self.burn_in + self.num_sweeps, streams)

@@ -1,6 +1,7 @@
 """Parallel tempering: replicas at several temperatures, which they exchange."""
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -15,15 +16,24 @@ from isingsample.samplers._chains import (
     import_kernels,
     lowest,
 )
-from isingsample.samplers._ladders import adapted, first_ladder
-from isingsample.samplers._schedules import check_betas, check_last, optimising_range
+from isingsample.samplers._ladders import (
+    acceptance,
+    adapted,
+    first_ladder,
+    optimising_ladder,
+    pilot_streams,
+)
+from isingsample.samplers._schedules import check_betas, check_last
 from isingsample.samplers._threads import LANES, run_tasks
-from isingsample.samplers.base import Solution
+from isingsample.samplers.base import Minimizer, Solution
 from isingsample.streams import Streams
 
 # Pilot runs that adapt the ladder, before burn_in; each draws from streams of its own.
 _PILOTS = 3
 _SHORTEST_PILOT = 10  # sweeps; fewer tell nothing of exchanges
+# (rungs (queries, rungs), number of the run, states to start from) to (shares of accepted
+# exchanges (queries, rungs - 1), last states).
+Pilot = Callable[[np.ndarray, int, Any], tuple[np.ndarray, Any]]
 
 
 @dataclass(frozen=True)
@@ -91,8 +101,19 @@ class ParallelTempering(ChainSampler):
     def _remedy(self) -> str:
         return "raise num_sweeps, burn_in or num_replicas"
 
+    def _on_device(self) -> Minimizer:
+        from isingsample.samplers._ladders_on_device import LaddersOnDevice
+
+        return LaddersOnDevice(self)
+
     def _solve(self, block: Block, beta: float, streams: Streams) -> Solution:
-        betas, states = self._prepared(block, beta, streams)
+        def pilot(betas: np.ndarray, number: int, states: Any) -> tuple[np.ndarray, Any]:
+            done = self._ladders(
+                block, betas, self.burn_in, 1, pilot_streams(streams, number), states
+            )
+            return done.acceptance, done.rungs
+
+        betas, states = self._prepared(block, beta, pilot)
         sweeps = self.burn_in + self.num_sweeps
         run = self._ladders(block, betas, sweeps, self.num_sweeps, streams, states)
 
@@ -111,21 +132,18 @@ class ParallelTempering(ChainSampler):
         }
         return dataclasses.replace(solution, per_query={**solution.per_query, **per_query})
 
-    def _prepared(
-        self, block: Block, beta: float, streams: Streams
-    ) -> tuple[np.ndarray, np.ndarray | None]:
+    def _prepared(self, block: Block, beta: float, pilot: Pilot) -> tuple[np.ndarray, Any]:
         """Rungs (queries, rungs) and states to start from, after the pilot runs."""
         if self.betas is not None:
             given = check_betas("betas", self.betas)
             check_last("betas", given[-1], beta)
             return np.tile(given, (block.index.size, 1)), None
         betas = first_ladder(block, beta, self.num_replicas)
-        if not self.adapt or self.num_replicas < 3 or self.burn_in < _SHORTEST_PILOT:
-            return betas, None
         states = None
-        for pilot in range(_PILOTS):
-            run = self._ladders(block, betas, self.burn_in, 1, _stream(streams, pilot), states)
-            betas, states = adapted(betas, run.acceptance), run.rungs
+        if self.adapt and self.num_replicas > 2 and self.burn_in >= _SHORTEST_PILOT:
+            for number in range(_PILOTS):
+                accepted, states = pilot(betas, number, states)
+                betas = adapted(betas, accepted)
         return betas, states
 
     def _ladders(
@@ -158,14 +176,10 @@ class ParallelTempering(ChainSampler):
             kept, self.random_order, states is None, rungs, accepted, best, tally,
         )  # fmt: skip
         swaps = accepted.reshape(len(betas), tasks // len(betas), shape[2] - 1).sum(axis=1)
-        # Pairs 0, 2, ... try after sweeps 0, 2, ...; there is no exchange after the last sweep.
-        tries = np.where(np.arange(shape[2] - 1) % 2 == 0, sweeps // 2, (sweeps - 1) // 2)
-        return _Run(rungs, swaps / np.maximum(tries * self.num_reads, 1), best, tally)
+        return _Run(rungs, acceptance(swaps, sweeps, self.num_reads), best, tally)
 
     def _lowest(self, block: Block, streams: Streams) -> np.ndarray:
-        hot, cold = optimising_range(block)
-        ramp = np.linspace(1.0, 0.0, self.num_replicas)[::-1]  # a single rung is the cold one
-        betas = (hot[..., None] * (cold / hot)[..., None] ** ramp).reshape(-1, self.num_replicas)
+        betas = optimising_ladder(block, self.num_replicas)
         run = self._ladders(block, betas, self.burn_in + self.num_sweeps, 1, streams, None)
         return lowest(block, run.best.reshape(len(betas), -1, block.num_spins))
 
@@ -185,9 +199,3 @@ class _Run:
     acceptance: np.ndarray
     best: np.ndarray
     tally: Any
-
-
-def _stream(streams: Streams, pilot: int) -> Streams:
-    """Other streams than the main run's, for a pilot run: a key of their own."""
-    first, second = streams.key
-    return Streams((first ^ (pilot + 1), second ^ 0x5EED))

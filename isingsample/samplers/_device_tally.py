@@ -1,0 +1,70 @@
+"""What sweeps of array operations leave behind: moments, and diagnostics of their chains."""
+
+import numpy as np
+
+from isingsample._arrays import Array, namespace, to_numpy
+from isingsample.samplers._diagnostics import chain_diagnostics
+
+_WATCHED, _DRAWS = 32, 32
+
+
+class DeviceTally:
+    """Sums over the sweeps that count, on the device.
+
+    Args:
+        kept: how many sweeps will be added.
+        reads: chains of each query.
+    """
+
+    def __init__(self, kept: int, reads: int) -> None:
+        self._kept, self._reads = kept, reads
+        self._up: Array = 0.0
+        self._pairs: Array = 0.0
+        self._part: Array = 0.0
+        self._draws: list[Array] = []
+        self._stride = max(1, kept // _DRAWS)
+        self._added = 0
+
+    def add(self, chance: Array, states: Array) -> None:
+        """One more sweep.
+
+        Args:
+            chance: (groups, queries, reads, n), P(s = +1) that each spin was drawn with.
+            states: (groups, queries, reads, n) after the sweep.
+        """
+        xp = namespace(states)
+        self._up = self._up + xp.astype(chance, xp.float64)
+        self._pairs = self._pairs + xp.matmul(xp.permute_dims(states, (0, 1, 3, 2)), states)
+        self._part = self._part + chance[:, :, :_WATCHED]
+        self._added += 1
+        if self._added % self._stride == 0:
+            self._draws.append(self._part / self._stride)
+            self._part = 0.0
+
+    def moments(self) -> tuple[Array, Array]:
+        """P(s = +1) and the standard error of m, from the mean of every chain: (..., n) each."""
+        means = self._up / self._kept
+        xp = namespace(means)
+        probability = xp.mean(means, axis=2)
+        if self._reads == 1:
+            return probability, probability * np.nan
+        return probability, 2 * xp.std(means, axis=2, correction=1) / np.sqrt(self._reads)
+
+    def correlation(self) -> Array:
+        """<s_j s_k> over sweeps and chains: (groups, queries, n, n)."""
+        return self._pairs / (self._kept * self._reads)
+
+    def diagnosed(self) -> dict[str, np.ndarray]:
+        """Diagnostics of the spin whose chains agree least, on the host: (groups, queries) each."""
+        series = np.stack([to_numpy(draw) for draw in self._draws], axis=-1)
+        half = series.shape[-1] // 2  # of the draws of (groups, queries, chains, n, draws)
+        halves = np.stack([series[..., :half], series[..., half : 2 * half]], axis=-2)
+        worst = np.zeros(series.shape[:2], int)
+        if half > 1:
+            between = halves.mean(axis=-1).var(axis=(2, 4))
+            within = halves.var(axis=-1).mean(axis=(2, 4))
+            worst = np.where(between < 1e-12, 0.0, between / (within + 1e-12)).argmax(axis=-1)
+        at = worst[:, :, None, None, None]
+        chosen = np.take_along_axis(series, at, axis=3)[:, :, :, 0]
+        found = chain_diagnostics(chosen.reshape(-1, *chosen.shape[2:]), self._reads)
+        return {name: value.reshape(worst.shape) for name, value in found.items()}

@@ -11,8 +11,24 @@ except ImportError:
 
     raise MissingExtraError("attention_bridge", "torch") from None
 
+from attention_bridge.couplings import (
+    BandedCouplings,
+    Couplings,
+    DenseCouplings,
+    RelativeCouplings,
+)
 from attention_bridge.functional import boltzmann_attention
 from attention_bridge.gradients import symmetrised
 from attention_bridge.module import BoltzmannAttention
+from attention_bridge.optim import parameter_groups
 
-__all__ = ["BoltzmannAttention", "boltzmann_attention", "symmetrised"]
+__all__ = [
+    "BandedCouplings",
+    "BoltzmannAttention",
+    "Couplings",
+    "DenseCouplings",
+    "RelativeCouplings",
+    "boltzmann_attention",
+    "parameter_groups",
+    "symmetrised",
+]

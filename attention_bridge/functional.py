@@ -21,6 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attention_bridge._masks import masked, only_present
 from attention_bridge.gradients import GRADIENTS, symmetrised, up_probability
 from isingsample import IsingProblem, Sampler, get_sampler
 from isingsample import _validation as check
@@ -112,14 +113,14 @@ def boltzmann_attention(
         else:
             factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
             h = (query.to(dtype) * factor) @ key.to(dtype).mT
-        h, present = _masked(h, attn_mask, is_causal)
+        h, present = masked(h, attn_mask, is_causal)
         if isinstance(beta, Tensor):  # only the products beta h, beta J and beta K matter
             h, J, K = (beta.to(h) * h, *(t if t is None else beta.to(t) * t for t in (J, K)))
             beta = 1.0
         if mode == "softmax":
             weights = _softmax(beta * h, present)
         elif mode == "h":
-            weights = _only(present, torch.sigmoid(2 * beta * h))
+            weights = only_present(present, torch.sigmoid(2 * beta * h))
         else:
             weights = _sampled(h, J, K, present, sampler, beta, generator, gradient)
         if normalize:
@@ -194,47 +195,11 @@ def _draw_seed(generator: torch.Generator | None) -> int:
     return drawn + rank * 2**63
 
 
-def _masked(h: Tensor, attn_mask: Tensor | None, is_causal: bool) -> tuple[Tensor, Tensor | None]:
-    """h with the finite part of a float mask added, and which keys are present; None for all."""
-    present = None
-    if attn_mask is not None:
-        try:
-            fits = np.broadcast_shapes(attn_mask.shape, h.shape) == h.shape
-        except ValueError:
-            fits = False
-        if not fits:
-            raise ValueError(
-                f"attn_mask must broadcast against (..., queries, keys) = {tuple(h.shape)}; "
-                f"it has shape {tuple(attn_mask.shape)}"
-            )
-        if attn_mask.dtype == torch.bool:
-            present = attn_mask
-        elif attn_mask.is_floating_point():
-            # (NaN stays, to be refused as a field.)
-            present = ~(attn_mask <= torch.finfo(attn_mask.dtype).min)
-            h = h + attn_mask.to(h.dtype).masked_fill(~present, 0.0)
-        else:
-            raise TypeError(
-                f"attn_mask must be bool (True = attend) or float (added to h, -inf = removed), "
-                f"not {attn_mask.dtype}"
-            )
-    if is_causal:
-        causal = torch.ones(h.shape[-2:], dtype=torch.bool, device=h.device).tril()
-        present = causal if present is None else present & causal
-    # Scores of removed keys are of no consequence, even where they are not numbers.
-    return _only(present, h), present
-
-
-def _only(present: Tensor | None, values: Tensor) -> Tensor:
-    """values where present, 0 elsewhere."""
-    return values if present is None else values.masked_fill(~present, 0.0)
-
-
 def _softmax(scores: Tensor, present: Tensor | None) -> Tensor:
     """Softmax over the keys that are present; a row without any is 0, not NaN."""
     lowest = torch.finfo(scores.dtype).min
     shown = scores if present is None else scores.masked_fill(~present, lowest)
-    return _only(present, torch.softmax(shown, dim=-1))
+    return only_present(present, torch.softmax(shown, dim=-1))
 
 
 def _normalised(up: Tensor) -> Tensor:

@@ -1,45 +1,72 @@
 """A Boltzmann attention layer: projections, couplings as parameters, any sampler."""
 
-import math
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 
+from attention_bridge._masks import by_head, combined
+from attention_bridge.couplings import Couplings, couplings_of_kind
 from attention_bridge.functional import MODES, boltzmann_attention
-from attention_bridge.gradients import GRADIENTS, symmetrised
+from attention_bridge.gradients import GRADIENTS
 from isingsample import Sampler, get_sampler
 from isingsample import _validation as check
+from isingsample.samplers.exact import Exact
+from isingsample.samplers.transfer import Transfer
+
+# An operation of the window-by-window solver takes as long as this many in a matrix product.
+_WINDOW_COST = 128
 
 
 class BoltzmannAttention(nn.Module):
     """Multi-head attention by sampling, with couplings between key positions that are learned.
 
-    Takes the place of `torch.nn.MultiheadAttention(batch_first=True)`; see
-    `attention_bridge.boltzmann_attention` for what it computes. Sequences shorter than max_length
-    use the leading corner of the couplings.
+    Takes the place of `torch.nn.MultiheadAttention`: the same arguments and results but for three
+    things. batch_first is True by default. In a bool attn_mask True means attend, as in
+    scaled_dot_product_attention. And there is max_length. See
+    `attention_bridge.boltzmann_attention` for what a head computes.
 
     Attributes:
-        coupling: (num_heads, max_length, max_length) parameter; its symmetric part without the
-            diagonal is J.
+        coupling: the `Couplings` of J, or None.
+        three_body: the `Couplings` of K, or None.
 
     Args:
-        embed_dim: width of the input and the output, a multiple of num_heads.
-        num_heads: heads, each with couplings of its own.
-        max_length: the largest number of keys.
+        embed_dim: width of the query and the output, a multiple of num_heads.
+        num_heads: heads.
+        max_length: the largest number of keys; "relative" couplings go on beyond it.
+        coupling: J: "dense", a number for each pair of keys; "banded", for each pair at most
+            bandwidth apart; "relative", for each distance; `Couplings` of your own; or None,
+            for modes and three_body that do without.
+        three_body: K, likewise; None for none.
+        bandwidth: the largest distance of keys that are coupled, for "banded"; for "relative"
+            max_length - 1 by default.
+        shared: one set of couplings for all heads instead of one for each.
+        coupling_init: standard deviation of the initial J; 0 starts without any, as an attention
+            by independent keys. Or its values, a tensor that broadcasts against the weights.
+        three_body_init: likewise of K.
         mode: "h+J", "h", "J" or "softmax".
-        sampler: a Sampler, or the name of one with its default options.
+        sampler: a Sampler, the name of one with its default options, or "auto": exact, by
+            `Transfer` where couplings reach few of the keys, otherwise by `Exact`.
         gradient: "auto", "exact", "correlation" or "straight_through".
         beta: inverse temperature.
-        bias: whether the projections have biases.
+        normalize: divide the weights of each query by their sum.
         dropout: share of the weights set to 0 in training.
-        coupling_std: standard deviation of the initial couplings; 0 starts without any, as an
-            attention by independent keys.
+        bias: whether the projections have biases.
+        add_bias_kv: must be False: a key without a position would have no couplings.
+        add_zero_attn: must be False, for the same reason.
+        kdim: width of the key; embed_dim by default.
+        vdim: width of the value; embed_dim by default.
+        batch_first: (batch, positions, width) rather than (positions, batch, width).
         device: of the parameters.
         dtype: of the parameters.
 
     Raises:
         ValueError: an unknown name, or sizes that do not fit.
+        TypeError: an argument of the wrong kind.
     """
+
+    # What torch.nn.TransformerEncoderLayer asks its attention, to choose softmax kernels or not.
+    in_proj_bias = None
 
     def __init__(
         self,
@@ -47,13 +74,24 @@ class BoltzmannAttention(nn.Module):
         num_heads: int,
         max_length: int,
         *,
+        coupling: str | Couplings | None = "dense",
+        three_body: str | Couplings | None = None,
+        bandwidth: int | None = None,
+        shared: bool = False,
+        coupling_init: float | Tensor = 0.0,
+        three_body_init: float | Tensor = 0.0,
         mode: str = "h+J",
-        sampler: str | Sampler = "exact",
+        sampler: str | Sampler = "auto",
         gradient: str = "auto",
         beta: float = 1.0,
-        bias: bool = True,
+        normalize: bool = True,
         dropout: float = 0.0,
-        coupling_std: float = 0.0,
+        bias: bool = True,
+        add_bias_kv: bool = False,
+        add_zero_attn: bool = False,
+        kdim: int | None = None,
+        vdim: int | None = None,
+        batch_first: bool = True,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -63,98 +101,192 @@ class BoltzmannAttention(nn.Module):
         self.max_length = check.check_count("max_length", max_length)
         if embed_dim % num_heads:
             raise ValueError(f"embed_dim {embed_dim} is not a multiple of num_heads {num_heads}")
+        for name, wanted in (("add_bias_kv", add_bias_kv), ("add_zero_attn", add_zero_attn)):
+            if wanted:
+                raise ValueError(
+                    f"{name}=True would add a key without a position, and so without couplings; "
+                    f"put a learned token at the start of the sequence instead"
+                )
+        if bandwidth is not None and not {"banded", "relative"} & {coupling, three_body}:
+            raise ValueError(
+                f"bandwidth={bandwidth} is for 'banded' and 'relative' couplings, which this layer "
+                f"does not have"
+            )
         self.mode = check.check_choice("mode", mode, MODES)
-        self.sampler = get_sampler(sampler) if isinstance(sampler, str) else sampler
+        self.sampler = _sampler(sampler)
         self.gradient = check.check_choice("gradient", gradient, GRADIENTS)
         self.beta = check.check_number("beta", beta, minimum=0.0)
+        self.normalize = normalize
         self.dropout = check.check_number("dropout", dropout, minimum=0.0)
-        self.coupling_std = check.check_number("coupling_std", coupling_std, minimum=0.0)
+        self.batch_first = batch_first
 
-        def projection() -> nn.Linear:
-            return nn.Linear(embed_dim, embed_dim, bias=bias, device=device, dtype=dtype)
+        where: dict[str, Any] = {"device": device, "dtype": dtype}
 
-        self.query_projection = projection()
-        self.key_projection = projection()
-        self.value_projection = projection()
-        self.output_projection = projection()
-        self.coupling = nn.Parameter(
-            torch.empty(num_heads, max_length, max_length, device=device, dtype=dtype)
+        def projection(width: int | None) -> nn.Linear:
+            return nn.Linear(embed_dim if width is None else width, embed_dim, bias=bias, **where)
+
+        self.query_projection = projection(None)
+        self.key_projection = projection(kdim)
+        self.value_projection = projection(vdim)
+        self.output_projection = projection(None)
+
+        def couplings(
+            name: str, kind: str | Couplings | None, order: int, init: float | Tensor
+        ) -> Couplings | None:
+            if isinstance(kind, str):
+                sizes = num_heads, max_length, bandwidth
+                return couplings_of_kind(
+                    kind, *sizes, order=order, shared=shared, init=init, **where
+                )
+            if kind is None or (isinstance(kind, Couplings) and kind.order == order):
+                return kind
+            raise TypeError(f"{name} must be a name or Couplings of order {order}, not {kind!r}")
+
+        self.coupling = couplings("coupling", coupling, 2, coupling_init)
+        self.three_body = couplings("three_body", three_body, 3, three_body_init)
+
+    @classmethod
+    def from_torch(cls, attention: nn.MultiheadAttention, max_length: int, **options: Any) -> Self:
+        """A layer with the projections of a `torch.nn.MultiheadAttention`.
+
+        In mode="softmax" it computes the same.
+
+        Args:
+            attention: whose weights are copied, with its sizes, dropout and batch_first.
+            max_length: the largest number of keys.
+            **options: any others of this class.
+
+        Raises:
+            ValueError: it has add_bias_kv or add_zero_attn.
+        """
+        like: Tensor = attention.out_proj.weight
+        layer = cls(
+            attention.embed_dim,
+            attention.num_heads,
+            max_length,
+            **{
+                "dropout": attention.dropout,
+                "bias": attention.in_proj_bias is not None,
+                "add_bias_kv": attention.bias_k is not None,
+                "add_zero_attn": attention.add_zero_attn,
+                "kdim": attention.kdim,
+                "vdim": attention.vdim,
+                "batch_first": attention.batch_first,
+                "device": like.device,
+                "dtype": like.dtype,
+            }
+            | options,
         )
-        self.reset_parameters()
+        layer.load_state_dict(layer.state_dict() | _state_of(attention))
+        return layer.train(attention.training)
 
     def reset_parameters(self) -> None:
-        """Draw all parameters anew."""
-        for projection in self.children():
-            assert isinstance(projection, nn.Linear)
+        """Set all parameters to initial values again."""
+        for projection in self._projections():
             projection.reset_parameters()
-        # The mean of W and W^T has 1/sqrt(2) of W's standard deviation.
-        nn.init.normal_(self.coupling, std=math.sqrt(2) * self.coupling_std)
+        for couplings in (self.coupling, self.three_body):
+            if couplings is not None:
+                couplings.reset_parameters()
 
-    def coupling_matrix(self) -> Tensor:
-        """J as the samplers see it: (num_heads, max_length, max_length), symmetric, diagonal 0."""
-        return symmetrised(self.coupling)
+    def coupling_matrix(self, length: int | None = None) -> Tensor:
+        """J as the samplers see it: (heads, length, length), symmetric, diagonal 0.
+
+        Args:
+            length: of the sequence; max_length by default.
+
+        Raises:
+            ValueError: the layer has no couplings, or none for such a length.
+        """
+        length = self.max_length if length is None else check.check_count("length", length)
+        if self.coupling is None:
+            raise ValueError("this layer has no couplings: coupling is None")
+        _check_length(self.coupling, length)
+        return self.coupling.matrix(length)
 
     def forward(
         self,
-        x: Tensor,
-        *,
+        query: Tensor,
         key: Tensor | None = None,
         value: Tensor | None = None,
-        attn_mask: Tensor | None = None,
-        is_causal: bool = False,
         key_padding_mask: Tensor | None = None,
-        need_weights: bool = False,
-    ) -> Tensor | tuple[Tensor, Tensor]:
-        """Attend from each position of x to those of key (of x itself by default).
+        need_weights: bool = True,
+        attn_mask: Tensor | None = None,
+        average_attn_weights: bool = True,
+        is_causal: bool = False,
+        *,
+        generator: torch.Generator | None = None,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Attend from each position of query to those of key.
 
         Args:
-            x: (..., queries, embed_dim).
-            key: (..., keys, embed_dim); x by default.
-            value: (..., keys, embed_dim); key by default.
-            attn_mask: broadcast against (..., num_heads, queries, keys): bool, True = attend; or
-                float, added to h, where -inf removes the key; as for `boltzmann_attention`.
-            is_causal: query i attends to keys 0 ... i.
-            key_padding_mask: (..., keys) bool, True = ignore this key, as in torch's
-                MultiheadAttention (and the opposite of attn_mask).
-            need_weights: also return the weights.
+            query: (..., queries, embed_dim), usually (batch, queries, embed_dim); without
+                batch_first (queries, batch, embed_dim), or (queries, embed_dim).
+            key: (..., keys, kdim), likewise; query by default.
+            value: (..., keys, vdim), likewise; key by default.
+            key_padding_mask: (..., keys): bool, True = ignore this key (the opposite of
+                attn_mask, as ever in torch); or float, like a float attn_mask.
+            need_weights: whether to return the weights.
+            attn_mask: broadcast against (..., num_heads, queries, keys), or in torch's shape
+                (batch * num_heads, queries, keys): bool, True = attend, as for
+                scaled_dot_product_attention and unlike torch.nn.MultiheadAttention; or float,
+                added to h, where -inf removes the key.
+            average_attn_weights: return the mean of the weights over the heads.
+            is_causal: query i attends to keys 0 ... i; may be combined with the masks.
+            generator: draws the sampler's seed; torch's own by default.
 
         Returns:
-            (..., queries, embed_dim), and with need_weights (..., num_heads, queries, keys).
+            the output, like query; and the weights before dropout, (..., queries, keys), not
+            averaged (..., num_heads, queries, keys), or None if not needed.
 
         Raises:
-            ValueError: more than max_length keys, or shapes that do not fit.
+            ValueError: more keys than there are couplings for, or shapes that do not fit.
         """
-        key = x if key is None else key
+        key = query if key is None else key
         value = key if value is None else value
+        if not self.batch_first:
+            query, key, value = (_batch_axis_swapped(t) for t in (query, key, value))
         keys = key.shape[-2]
-        if keys > self.max_length:
-            raise ValueError(
-                f"the sequence has {keys} keys, but this layer holds couplings for "
-                f"max_length = {self.max_length}"
-            )
+        J, K = (_of_length(couplings, keys) for couplings in (self.coupling, self.three_body))
+        heads = (
+            self._split_heads(projection(tensor))
+            for projection, tensor in zip(self._projections(), (query, key, value), strict=False)
+        )
         output, weights = boltzmann_attention(
-            self._split_heads(self.query_projection(x)),
-            self._split_heads(self.key_projection(key)),
-            self._split_heads(self.value_projection(value)),
-            coupling=self.coupling[:, :keys, :keys],
-            attn_mask=_combined(attn_mask, key_padding_mask),
+            *heads,
+            coupling=J,
+            three_body=K,
+            attn_mask=combined(by_head(attn_mask, self.num_heads), key_padding_mask),
             dropout_p=self.dropout if self.training else 0.0,
             is_causal=is_causal,
             beta=self.beta,
             mode=self.mode,
-            sampler=self.sampler,
+            normalize=self.normalize,
+            sampler=self._sampler_for(keys),
             gradient=self.gradient,
+            generator=generator,
             return_weights=True,
         )
         merged: Tensor = self.output_projection(output.transpose(-3, -2).flatten(-2))
-        return (merged, weights) if need_weights else merged
+        merged = merged if self.batch_first else _batch_axis_swapped(merged)
+        if not need_weights:
+            return merged, None
+        return merged, weights.mean(dim=-3) if average_attn_weights else weights
 
     def extra_repr(self) -> str:
         """The options, for repr."""
         return (
             f"{self.embed_dim}, num_heads={self.num_heads}, max_length={self.max_length}, "
             f"mode={self.mode!r}, sampler={self.sampler!r}, gradient={self.gradient!r}, "
-            f"beta={self.beta:g}, dropout={self.dropout:g}"
+            f"beta={self.beta:g}, normalize={self.normalize}, dropout={self.dropout:g}, "
+            f"batch_first={self.batch_first}"
+        )
+
+    def _projections(self) -> tuple[nn.Linear, nn.Linear, nn.Linear, nn.Linear]:
+        return (
+            self.query_projection,
+            self.key_projection,
+            self.value_projection,
+            self.output_projection,
         )
 
     def _split_heads(self, x: Tensor) -> Tensor:
@@ -162,16 +294,64 @@ class BoltzmannAttention(nn.Module):
         width = self.embed_dim // self.num_heads
         return x.reshape(*x.shape[:-1], self.num_heads, width).transpose(-3, -2)
 
+    def _sampler_for(self, keys: int) -> Sampler:
+        """The sampler; of the two exact ones, the one that takes less time."""
+        if self.sampler is not None:
+            return self.sampler
+        reaches = [c.reach for c in (self.coupling, self.three_body) if c is not None]
+        if not reaches or any(reach is None for reach in reaches):
+            return Exact()
+        reach = max(reach for reach in reaches if reach is not None)
+        by_window = Transfer.max_width >= reach and keys * 2**reach * _WINDOW_COST <= 2**keys
+        return Transfer(half_width=reach) if by_window else Exact()
 
-def _combined(attn_mask: Tensor | None, key_padding_mask: Tensor | None) -> Tensor | None:
-    """One mask in attn_mask's meaning."""
-    if key_padding_mask is None:
-        return attn_mask
-    if key_padding_mask.dtype != torch.bool:
-        raise TypeError(f"key_padding_mask must be bool, not {key_padding_mask.dtype}")
-    ignored = key_padding_mask[..., None, None, :]  # for all heads and queries
-    if attn_mask is None:
-        return ~ignored
-    if attn_mask.dtype == torch.bool:
-        return attn_mask & ~ignored
-    return attn_mask.masked_fill(ignored, -math.inf)
+
+def _sampler(sampler: str | Sampler) -> Sampler | None:
+    """The sampler meant, or None for "auto"."""
+    if isinstance(sampler, Sampler):
+        return sampler
+    if not isinstance(sampler, str):
+        raise TypeError(f"sampler must be a Sampler or the name of one, not {sampler!r}")
+    return None if sampler == "auto" else get_sampler(sampler)
+
+
+def _state_of(attention: nn.MultiheadAttention) -> dict[str, Tensor]:
+    """The projections of torch's layer, by their names in ours."""
+    theirs: dict[str, Tensor] = attention.state_dict()
+    names = [f"{name}_projection" for name in ("query", "key", "value")]
+    if "in_proj_weight" in theirs:
+        weights = list(theirs["in_proj_weight"].chunk(3))
+    else:
+        weights = [theirs[f"{letter}_proj_weight"] for letter in "qkv"]
+    found = {f"{name}.weight": weight for name, weight in zip(names, weights, strict=True)}
+    if "in_proj_bias" in theirs:
+        biases = theirs["in_proj_bias"].chunk(3)
+        found |= {f"{name}.bias": bias for name, bias in zip(names, biases, strict=True)}
+    output = {key: value for key, value in theirs.items() if key.startswith("out_proj.")}
+    return found | {key.replace("out_proj", "output_projection"): v for key, v in output.items()}
+
+
+def _check_length(couplings: Couplings, length: int) -> None:
+    if couplings.max_length is not None and length > couplings.max_length:
+        raise ValueError(
+            f"the sequence has {length} keys, but this layer holds couplings for "
+            f"max_length = {couplings.max_length}; 'relative' ones have no such limit"
+        )
+
+
+def _of_length(couplings: Couplings | None, length: int) -> Tensor | None:
+    if couplings is None:
+        return None
+    _check_length(couplings, length)
+    found: Tensor = couplings(length)
+    return found
+
+
+def _batch_axis_swapped(x: Tensor) -> Tensor:
+    """(positions, batch, width) to (batch, positions, width) and back; without a batch, as is."""
+    if x.ndim > 3:
+        raise ValueError(
+            f"with batch_first=False tensors have at most 3 axes, (positions, batch, width), not "
+            f"{tuple(x.shape)}"
+        )
+    return x.transpose(0, 1) if x.ndim == 3 else x

@@ -50,7 +50,8 @@ class NextCharacter(nn.Module):
         """Logits (batch, alphabet) for windows (batch, length) of character codes."""
         x = self.embedding(windows) + self.position  # (batch, length, width)
         normed = self.before_attention(x)
-        last = x[:, -1:] + self.attention(normed[:, -1:], key=normed)  # (batch, 1, width)
+        attended, _ = self.attention(normed[:, -1:], normed, need_weights=False)
+        last = x[:, -1:] + attended  # (batch, 1, width)
         last = last + self.feed_forward(last)
         return self.logits(last[:, 0])
 

@@ -78,3 +78,39 @@ class Approximate(Sampler):
         return Solution(
             solved.magnetization, solved.probability, np.full_like(solved.magnetization, np.nan)
         )
+
+
+GRADIENTS = [
+    ("exact", Exact()),
+    ("correlation", Exact(num_reads=50)),
+    ("correlation", Drawn(num_reads=50)),
+    ("straight_through", Approximate()),
+]
+
+
+def qkv(*lead, queries=5, keys=6, dim=4, dtype=torch.float32, seed=0):
+    """Random query, key and value."""
+    generator = torch.Generator().manual_seed(seed)
+    return tuple(
+        torch.randn(*lead, length, dim, generator=generator, dtype=dtype)
+        for length in (queries, keys, keys)
+    )
+
+
+def learned_qkv(*lead, queries=4, keys=4, dim=3, dtype=torch.float64, seed=0):
+    """Random query, key and value as leaves."""
+    tensors = qkv(*lead, queries=queries, keys=keys, dim=dim, dtype=dtype, seed=seed)
+    return tuple(tensor.requires_grad_() for tensor in tensors)
+
+
+def random_couplings(*shape, scale=0.5, dtype=torch.float64, seed=1):
+    """Couplings as a leaf, neither symmetric nor free of a diagonal."""
+    generator = torch.Generator().manual_seed(seed)
+    return (scale * torch.randn(*shape, generator=generator, dtype=dtype)).requires_grad_()
+
+
+def grads_of(output, *inputs, seed=2):
+    """Gradients of a fixed random projection of output."""
+    generator = torch.Generator().manual_seed(seed)
+    weights = torch.randn(output.shape, generator=generator, dtype=output.dtype)
+    return torch.autograd.grad((output * weights).sum(), inputs)

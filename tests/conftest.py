@@ -29,3 +29,9 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no test data at {folder}; set ISINGSAMPLE_DATA to its folder")
     return folder
+
+
+@pytest.fixture
+def seeded() -> None:
+    """Torch's generator, from a seed."""
+    pytest.importorskip("torch").manual_seed(0)

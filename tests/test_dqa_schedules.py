@@ -99,8 +99,8 @@ def test_conventions_are_units_of_the_same_anneal() -> None:
         assert other.info["beta_h"] == pytest.approx(unit.info["beta_h"], rel=1e-9)
     one = IsingProblem(problem.h[0], problem.J)
     circuits = (
-        dqa_circuit(one, total_time=2.5, num_steps=3),
-        dqa_circuit(one, total_time=5.0, num_steps=3, convention="half"),
+        dqa_circuit(one, parameters="", total_time=2.5, num_steps=3),
+        dqa_circuit(one, parameters="", total_time=5.0, num_steps=3, convention="half"),
     )
     assert circuits[0] == circuits[1]
 

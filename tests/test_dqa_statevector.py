@@ -1,4 +1,4 @@
-"""Our own engine against Qiskit Aer's, its gradient, and the engines that are primitives."""
+"""Our own engine against Qiskit Aer's, and its gradient."""
 
 import pickle
 from typing import Any
@@ -7,6 +7,7 @@ import fixtures
 import numpy as np
 import pytest
 import torch
+from dqa_cases import ASYM3, TROT3_OPTIONS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import symmetric
@@ -21,11 +22,7 @@ from isingsample.samplers.dqa.anneal import Anneal
 # Circuits of a few steps are far from Boltzmann, and say so; here they are compared.
 pytestmark = pytest.mark.filterwarnings("ignore::isingsample.errors.WeakFieldWarning")
 
-ASYM3 = fixtures.ASYM3.problem()
-SHORT: dict[str, Any] = {"total_time": 2, "num_steps": 8, "calibration": "none"}
 CURVED = Schedule(lambda s: 1.2 - s**2, lambda s: 0.1 + s)
-FIRST = (0.51131790, -0.18628731, 0.11511127)
-SECOND = (0.436857, -0.162479, 0.088676)
 
 
 def a_batch(n: int, *, batch: tuple[int, int] = (2, 3), three_body: bool = False) -> IsingProblem:
@@ -43,17 +40,6 @@ def in_torch(problem: IsingProblem, dtype: torch.dtype, **options: Any) -> Ising
 
 
 # --- the same circuit ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("order", "expected"), [(1, FIRST), (2, SECOND)])
-@pytest.mark.parametrize("library", ["numpy", "torch"])
-def test_trotter_steps_one_by_one(order: int, expected: tuple[float, ...], library: str) -> None:
-    problem = ASYM3 if library == "numpy" else in_torch(ASYM3, torch.float64)
-    result = DQA(**SHORT, trotter_order=order, engine="statevector").sample(problem)
-    np.testing.assert_allclose(to_numpy(result.magnetization), expected, atol=1e-6)
-    if order == 1:
-        pairs = [to_numpy(result.correlation)[p] for p in ((0, 1), (0, 2), (1, 2))]
-        np.testing.assert_allclose(pairs, (0.11667323, 0.09221830, -0.57249982), atol=1e-6)
 
 
 @settings(max_examples=20)
@@ -189,7 +175,7 @@ def triples(number: torch.Tensor) -> torch.Tensor:
 def test_gradient_is_not_the_covariance() -> None:
     """Of samples that are not Boltzmann: known numbers for the short anneal."""
     problem = in_torch(ASYM3, torch.float64, requires_grad=True)
-    result = DQA(**SHORT, engine="statevector").sample(problem)
+    result = DQA(**TROT3_OPTIONS, engine="statevector").sample(problem)
     (grad,) = torch.autograd.grad(result.magnetization[0], problem.h, retain_graph=True)
     assert grad[1].item() == pytest.approx(0.0322, abs=6e-5)
     m = result.magnetization.detach()
@@ -198,7 +184,7 @@ def test_gradient_is_not_the_covariance() -> None:
 
 def test_second_derivatives_are_refused() -> None:
     problem = in_torch(ASYM3, torch.float64, requires_grad=True)
-    up = DQA(**SHORT, engine="statevector").sample(problem).probability
+    up = DQA(**TROT3_OPTIONS, engine="statevector").sample(problem).probability
     (grad,) = torch.autograd.grad(up.sum(), problem.h, create_graph=True)
     with pytest.raises(RuntimeError, match="once_differentiable"):
         grad.sum().backward()
@@ -247,96 +233,6 @@ def test_distribution_gives_the_moments(engine: str) -> None:
         anneal.distribution(IsingProblem(np.zeros(2), present=[True, False]))
     with pytest.raises(TooLargeError, match="n = 21"):
         anneal.distribution(IsingProblem(np.zeros(21)))
-
-
-# --- primitives and noise ------------------------------------------------------------------------
-
-
-def primitives() -> dict[str, Any]:
-    from qiskit.primitives import BackendSamplerV2, StatevectorSampler
-    from qiskit_aer import AerSimulator
-    from qiskit_aer.primitives import SamplerV2
-
-    quiet = {"max_parallel_threads": 1}
-    return {
-        "aer": SamplerV2(seed=1, options={"backend_options": quiet}),
-        "statevector": StatevectorSampler(seed=np.random.default_rng(1)),
-        "backend": BackendSamplerV2(backend=AerSimulator(**quiet), options={"seed_simulator": 1}),
-    }
-
-
-@pytest.mark.parametrize("name", ["aer", "statevector", "backend"])
-def test_primitives_draw_from_the_same_circuit(name: str) -> None:
-    reads = 2000
-    h = np.stack([ASYM3.h, -ASYM3.h, ASYM3.h[::-1]])
-    problem = IsingProblem(h, ASYM3.J)
-    options: dict[str, Any] = {"num_steps": 4, "total_time": 2, "calibration": "none"}
-    exact = DQA(**options).sample(problem)
-    drawn = DQA(**options, engine=primitives()[name], num_reads=reads).sample(problem)
-    assert drawn.samples.shape == (3, reads, 3)
-    m = exact.magnetization
-    assert (abs(drawn.magnetization - m) <= 5 * np.sqrt((1 - m**2) / reads)).all()
-    # Alike queries make a circuit without parameters, and get reads of their own all the same.
-    alike = DQA(**options, engine=primitives()[name], num_reads=50)
-    twice = alike.sample(IsingProblem(np.stack([ASYM3.h] * 2), ASYM3.J)).samples
-    assert not (twice[0] == twice[1]).all()
-
-
-def test_a_pass_manager_prepares_the_circuit() -> None:
-    from qiskit.transpiler import CouplingMap, generate_preset_pass_manager
-
-    line = generate_preset_pass_manager(
-        1,
-        coupling_map=CouplingMap([[0, 1], [1, 2]]),
-        basis_gates=["rz", "sx", "x", "cx"],
-        initial_layout=[2, 0, 1],
-        seed_transpiler=7,
-    )
-    reads = 4000
-    primitive = primitives()["aer"]
-    drawn = DQA(**SHORT, engine=primitive, num_reads=reads, pass_manager=line).sample(ASYM3)
-    m = np.array(FIRST)
-    assert (abs(drawn.magnetization - m) <= 5 * np.sqrt((1 - m**2) / reads)).all()
-
-
-def test_noise_is_passed_through() -> None:
-    from qiskit_aer.noise import NoiseModel, ReadoutError, depolarizing_error
-
-    noise = NoiseModel()
-    noise.add_all_qubit_quantum_error(depolarizing_error(1.0, 1), ["rx"])
-    lost = DQA(**SHORT, noise_model=noise).sample(ASYM3)
-    np.testing.assert_allclose(lost.magnetization, 0, atol=1e-12)
-    weak = NoiseModel()
-    weak.add_all_qubit_quantum_error(depolarizing_error(0.01, 1), ["rx"])
-    some = DQA(**SHORT, noise_model=weak, num_reads=20).sample(ASYM3, seed=1)
-    exact = DQA(**SHORT, noise_model=weak).sample(ASYM3).magnetization
-    assert (abs(exact) < abs(np.array(FIRST))).all()
-    assert some.samples.shape == (20, 3)
-    weak.add_all_qubit_readout_error(ReadoutError([[0.9, 0.1], [0.1, 0.9]]))
-    with pytest.raises(ValueError, match=r"readout errors.*SamplerV2"):
-        DQA(noise_model=weak)
-
-
-def test_what_does_not_go_together_is_refused() -> None:
-    primitive = primitives()["statevector"]
-    with pytest.raises(ValueError, match="set num_reads"):
-        DQA(engine=primitive)
-    with pytest.raises(ValueError, match="num_reads must be at least 1"):
-        DQA(engine=primitive, num_reads=0)
-    with pytest.raises(TypeError, match="reads, not probabilities"):
-        DQA(engine=primitive, num_reads=1).distribution(ASYM3)
-    with pytest.raises(ValueError, match="did you mean 'statevector'"):
-        DQA(engine="state_vector")
-    with pytest.raises(TypeError, match="BaseSamplerV2"):
-        DQA(engine=3)
-    with pytest.raises(ValueError, match="did you mean 'single'"):
-        DQA(engine="statevector", precision="singel")
-    with pytest.raises(TypeError, match="precision is for"):
-        DQA(precision="single")
-    with pytest.raises(TypeError, match="noise_model is for"):
-        DQA(engine="statevector", noise_model=object())
-    with pytest.raises(TypeError, match="pass_manager is for"):
-        DQA(pass_manager=object())
 
 
 def test_our_engine_pickles() -> None:

@@ -1,6 +1,6 @@
 """The steps of an anneal: its angles."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -56,6 +56,17 @@ class Anneal:
     def betas(self) -> EffectiveBetas:
         """The inverse temperatures at which it samples weak problems."""
         return effective_betas(self.curves.A, self.curves.B, self.total_time)
+
+    def check_calibration(self, names: Iterable[str]) -> None:
+        """ValueError unless h, J or K, as named, can be divided by its inverse temperature."""
+        for name in names:
+            beta = getattr(self.betas, name)
+            if not beta > 0:
+                raise ValueError(
+                    f"this anneal cannot be calibrated: the inverse temperature that its schedule "
+                    f"and total_time={self.total_time:g} give to {name} is {beta:.3g}, not above "
+                    f"0. Use another schedule or time, or calibration='none'"
+                )
 
     @cached_property
     def problem_angles(self) -> np.ndarray:

@@ -1,12 +1,18 @@
-"""The circuit of an anneal: spin i is qubit i, and |0> is s = +1."""
+"""The circuit of an anneal: spin i is qubit i, and |0> is s = +1.
 
-from collections.abc import Iterator, Mapping, Sequence
+`dqa_circuit` makes one for users: parameters are the problem's own coefficients, so that it can be
+drawn, bound, transpiled and exported. `BlockCircuit` makes the one that the engines run, with a
+parameter for each angle.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from isingsample import _validation as check
 from isingsample.errors import MissingExtraError
 from isingsample.problem import IsingProblem
 from isingsample.samplers.dqa.anneal import Anneal
@@ -20,37 +26,88 @@ if TYPE_CHECKING:
 def dqa_circuit(
     problem: IsingProblem,
     *,
+    parameters: Collection[str] = "h",
     total_time: float = 5.0,
     num_steps: int = 200,
     trotter_order: int = 1,
     schedule: ScheduleLike = "linear",
     convention: str = "unit",
+    calibration: str = "none",
 ) -> "QuantumCircuit":
-    """The anneal of one problem as a Qiskit circuit of h, rz, rzz, cx and rx, not measured.
+    """The anneal as a Qiskit circuit of h, rz, rzz, cx and rx, not measured.
 
-    Fields and couplings enter as they are: for samples at a given temperature scale them first,
-    with `isingsample.calibration.effective_betas`. Zero ones cost no gate.
+    One circuit serves all problems that share what is bound in it. Aer takes these gates as they
+    are; for a device, transpile. What the circuit samples is a distribution near Boltzmann at
+    other temperatures than 1, which calibration="analytic" makes up for.
+
+    >>> circuit = dqa_circuit(IsingProblem([0.3, -0.2], [[0, 0.7], [0.7, 0]]), num_steps=2)
+    >>> [parameter.name for parameter in circuit.parameters]
+    ['h[0]', 'h[1]']
+    >>> circuit.assign_parameters([0.3, -0.2]).num_parameters
+    0
 
     Args:
-        problem: one problem, without batch axes or absent spins.
+        problem: one problem, or a batch whose members differ only in what stays free; without
+            absent spins. The values of what stays free do not matter.
+        parameters: which coefficients stay free, as any of the letters of "hJK": "h", "hJ", "" and
+            so on. Each becomes a ParameterVector of its name: h of n spins, J of all pairs j < k
+            in the order of `itertools.combinations(range(n), 2)`, K of all triples in that of
+            `combinations(range(n), 3)`. The circuit lists them as Qiskit sorts them, by name: J,
+            K, h. The others are numbers, and cost no gate where they are zero.
         total_time, num_steps, trotter_order, schedule, convention: as for DQA.
+        calibration: "none" takes h, J and K as they are; "analytic" divides each by the inverse
+            temperature that its body order has in this anneal, as DQA does by default.
 
     Returns:
-        A circuit on n qubits. In Qiskit's bit strings qubit 0 is the rightmost character.
+        A circuit on n qubits: spin i is qubit i, and |0> is s = +1. In Qiskit's bit strings qubit
+        0 is the rightmost character.
 
     Raises:
-        ValueError: problem is a batch or has absent spins, or an option is out of its range.
-        TypeError: an option of the wrong kind.
+        ValueError: coefficients that are bound differ within the batch, absent spins, an option
+            out of its range, or a schedule that cannot be calibrated.
+        TypeError: problem is not an IsingProblem, or an option of the wrong kind.
         MissingExtraError: qiskit is not installed.
     """
-    if problem.batch_shape:
-        raise ValueError(f"dqa_circuit takes one problem, not a batch {problem.batch_shape}")
+    if not isinstance(problem, IsingProblem):
+        raise TypeError(f"problem must be an IsingProblem, not {type(problem).__name__}")
+    for name in parameters:
+        check.check_choice("parameters", name, "hJK")
+    check.check_choice("calibration", calibration, ("none", "analytic"))
     if problem.present is not None and not problem.present.all():
         raise ValueError("dqa_circuit takes a problem without absent spins; leave them out of h")
     anneal = Anneal(total_time, num_steps, trotter_order, schedule, convention)
     local = problem.to_numpy()
-    K = None if local.K is None else local.K[None]
-    return BlockCircuit.of(local.h[None, None], local.J[None], K, anneal).circuit
+    used = [name for name in "hJK" if name in parameters or getattr(local, name) is not None]
+    if calibration == "analytic":
+        anneal.check_calibration(used)
+    ParameterVector = _parameter_vector()
+    rotations: dict[tuple[int, ...], Sequence[Any]] = {}
+    for name in used:
+        array, order = getattr(local, name), "hJK".index(name) + 1
+        products = list(combinations(range(local.num_spins), order))
+        beta = 1.0 if calibration == "none" else getattr(anneal.betas, name)
+        angles = anneal.problem_angles / beta
+        if name in parameters:
+            vector = ParameterVector(name, len(products))
+            for product, parameter in zip(products, vector, strict=True):
+                rotations[product] = [angle * parameter for angle in angles.tolist()]
+            continue
+        if array.ndim > order:
+            raise ValueError(
+                f"{name} has batch axes {array.shape[:-order]}, and one circuit cannot hold them "
+                f"all: pass one problem, or parameters={''.join(parameters) + name!r}"
+            )
+        rotations |= {p: (angles * array[p]).tolist() for p in products if array[p]}
+    return _anneal_circuit(local.num_spins, rotations, anneal)
+
+
+def _parameter_vector() -> Any:
+    """The class."""
+    try:
+        from qiskit.circuit import ParameterVector
+    except ImportError:
+        raise MissingExtraError("the sampler 'dqa'", "qiskit") from None
+    return ParameterVector
 
 
 @dataclass(frozen=True)
@@ -77,10 +134,7 @@ class BlockCircuit:
         cls, h: np.ndarray, J: np.ndarray, K: np.ndarray | None, anneal: Anneal
     ) -> "BlockCircuit":
         """The circuit for h (groups, queries, n), J (groups, n, n), K (groups, n, n, n)."""
-        try:
-            from qiskit.circuit import ParameterVector
-        except ImportError:
-            raise MissingExtraError("the sampler 'dqa'", "qiskit") from None
+        ParameterVector = _parameter_vector()
         rotations: dict[tuple[int, ...], Sequence[Any]] = {}
         free = []
         for spins, coefficient in _terms(h, J, K):

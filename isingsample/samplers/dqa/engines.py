@@ -1,5 +1,6 @@
 """What runs the circuit: "aer", "statevector", or one of Qiskit's sampler primitives."""
 
+import numbers
 from typing import Any, TypeAlias
 
 from isingsample import _validation as check
@@ -18,7 +19,8 @@ def engine_for(engine: Any, *, noise_model: Any, pass_manager: Any) -> Engine:
 
     Raises:
         TypeError: engine is neither a name nor a primitive, or an option that it does not have.
-        ValueError: no engine has this name, or the noise model does not suit Aer.
+        ValueError: no engine has this name, the noise model does not suit Aer, or a primitive's
+            seed does not suit a batch.
         MissingExtraError: engine is an object and qiskit is not installed.
     """
     if noise_model is not None and engine != "aer":
@@ -31,12 +33,18 @@ def engine_for(engine: Any, *, noise_model: Any, pass_manager: Any) -> Engine:
         check.check_choice("engine", engine, ENGINES)
         return AerEngine(noise_model)
     try:
-        from qiskit.primitives import BaseSamplerV2
+        from qiskit.primitives import BaseSamplerV2, StatevectorSampler
     except ImportError:
         raise MissingExtraError("an engine of qiskit", "qiskit") from None
     if not isinstance(engine, BaseSamplerV2):
         raise TypeError(
             f"engine must be one of {', '.join(ENGINES)} or a qiskit sampler primitive "
             f"(BaseSamplerV2), not {engine!r}"
+        )
+    if isinstance(engine, StatevectorSampler) and isinstance(engine.seed, numbers.Integral):
+        # It starts from that seed again for each set of parameters.
+        raise ValueError(
+            f"StatevectorSampler(seed={engine.seed}) gives every query the same random numbers; "
+            f"use StatevectorSampler(seed=numpy.random.default_rng({engine.seed}))"
         )
     return PrimitiveEngine(engine, pass_manager)

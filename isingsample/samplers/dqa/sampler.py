@@ -213,15 +213,8 @@ class DQA(Sampler):
 
     def _check(self, problem: IsingProblem) -> None:
         check_size(problem, self._engine, self.max_spins)
-        used = {"h": self._betas.h, "J": self._betas.J}
-        used |= {} if problem.K is None else {"K": self._betas.K}
-        for name, beta in used.items():
-            if not beta > 0:
-                raise ValueError(
-                    f"this anneal cannot be calibrated: the inverse temperature that its schedule "
-                    f"and total_time={self.total_time:g} give to {name} is {beta:.3g}, not above "
-                    f"0. Use another schedule or time, or calibration='none'"
-                )
+        if self.calibration != "none":
+            self._anneal.check_calibration("hJ" if problem.K is None else "hJK")
 
     def _solve_all(self, blocks: list[Block], beta: Any, streams: Streams) -> list[Solution | None]:
         betas = self._betas_for(blocks, beta)

@@ -24,6 +24,7 @@ from strategies import LIBRARIES, in_library, problems
 
 from isingsample import Exact, IsingProblem
 from isingsample._arrays import is_torch, to_numpy
+from isingsample.energies import spin_table
 from isingsample.samplers.gibbs import Gibbs
 from isingsample.samplers.tempering import ParallelTempering
 from isingsample.testing import enumerate_moments
@@ -57,23 +58,28 @@ def test_the_full_distribution(make: Callable[..., Any], options: Any, K: float)
     assert_distribution(samples, boltzmann(problem, 0.8))
 
 
-@pytest.mark.parametrize("beta", [0.2, 0.4407, 0.6, 1.0])
-def test_a_torus_of_16_spins(beta: float) -> None:
+@ignore_unconverged
+@monte_carlo
+@pytest.mark.parametrize("beta", [0.2, 0.3, 0.4407, 0.6, 0.8, 1.0])
+def test_a_torus_of_16_spins(make: Callable[..., Any], beta: float) -> None:
     """Through the critical temperature and beyond, where chains only turn by tempering."""
-    problem = torus(4)
-    exact = Exact().sample(problem, beta=beta)
-    sampler = ParallelTempering(num_reads=400, num_sweeps=400)
-    result = sampler.sample(problem, beta=beta, seed=1)
-    assert result.info["converged"]
-    assert_within_errors(result, exact.magnetization, 400)
-    neighbours = problem.J > 0
-    bonds = result.correlation[neighbours].mean()
-    # Bonds of one state are not independent: as if each ladder gave a single one.
-    spread = np.sqrt((1 - exact.correlation[0, 1] ** 2) / 400)
-    assert abs(bonds - exact.correlation[0, 1]) < 5 * spread
-    energies = result.energy
-    wanted = -32 * exact.correlation[0, 1]
-    assert abs(energies.mean() - wanted) < 5 * energies.std() / np.sqrt(400) + 1e-9
+    problem, reads = torus(4), 400
+    result = make(num_reads=reads, num_sweeps=400).sample(problem, beta=beta, seed=1)
+    # Single chains start in either valley with equal chances, so their moments are right even
+    # where they stay in it; but they must say that they do.
+    if make is ParallelTempering or beta < 0.35:
+        assert result.info["converged"]
+    elif beta > 0.7:
+        assert not result.info["converged"]
+    assert (np.abs(result.magnetization) <= 5 * result.std_error).all()
+    weights, states = boltzmann(problem, beta), spin_table(16)
+    levels = problem.energy(states)
+    mean = weights @ levels
+    spread = np.sqrt(weights @ (levels - mean) ** 2 / reads)
+    assert abs(result.energy.mean() - mean) < 5 * spread
+    # Of all sweeps, which is at least as good as one state of each chain.
+    bonds = result.correlation[problem.J > 0].mean()
+    assert abs(-32 * bonds - mean) < 5 * spread
 
 
 @ignore_unconverged

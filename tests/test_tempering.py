@@ -66,8 +66,12 @@ def uai(path: Path) -> IsingProblem:
 
 def check_two_valleys(problem: IsingProblem) -> None:
     """Single chains say that they did not converge; tempering does, and is right."""
-    for stuck in (Gibbs(num_reads=200), SimulatedAnnealing(num_reads=200)):
-        with pytest.warns(UserWarning, match="1 of 1 problems did not converge.*'tempering'"):
+    single = {
+        Gibbs(num_reads=200): "raise burn_in and num_sweeps, or use 'tempering'",
+        SimulatedAnnealing(num_reads=200): "raise num_sweeps, or use 'tempering'",
+    }
+    for stuck, remedy in single.items():
+        with pytest.warns(UserWarning, match=f"1 of 1 problems did not converge.*{remedy}"):
             result = stuck.sample(problem, seed=1)
         assert not result.info["converged"]
         assert result.info["r_hat"] > 2
@@ -174,6 +178,6 @@ def test_chains_go_on_without_pilots() -> None:
     sampler = ParallelTempering(
         num_reads=2, betas=[1.0, 1.0], num_sweeps=4, burn_in=0, initial_states=states
     )
-    with pytest.warns(UserWarning, match="did not converge"):
+    with pytest.warns(UserWarning, match="raise num_sweeps, burn_in or num_replicas"):
         samples = sampler.sample(frozen, seed=0).samples
     np.testing.assert_array_equal(samples, states)

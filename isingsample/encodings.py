@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from isingsample._arrays import Array, like, namespace, to_numpy
+from isingsample._info import Info
 from isingsample.problem import IsingProblem
 from isingsample.result import SampleResult
 from isingsample.samplers.base import Sampler, Solution, check_is_problem
@@ -105,7 +106,7 @@ class GaugeSpin(Sampler):
             samples=folded.samples,
             # Each state stands for two of the encoded problem.
             log_partition=None if log_partition is None else log_partition - math.log(2.0),
-            info={**result.info, "sampler": self.name, "options": self.options},
+            info=Info(result.info).also(sampler=self.name, options=self.options),
             _correlation=folded.correlation,
         )
 

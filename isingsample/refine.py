@@ -8,6 +8,7 @@ import numpy as np
 
 from isingsample import _validation as check
 from isingsample._arrays import Array, to_numpy
+from isingsample._info import Info
 from isingsample.blocks import Block
 from isingsample.energies import spin_table
 from isingsample.problem import IsingProblem
@@ -58,7 +59,7 @@ class Refine(Sampler):
         chains = _Chains(self.num_sweeps, to_numpy(started.samples))
         result = chains.sample(problem, beta=beta, seed=seed)
         own = {"sampler": self.name, "options": self.options, "start": started.info}
-        return dataclasses.replace(result, info={**result.info, **own})
+        return dataclasses.replace(result, info=Info(result.info).also(**own))
 
     def close(self) -> None:
         """Close the sampler."""

@@ -1,7 +1,10 @@
 """What is said of chains: split R-hat and effective sizes, against cases whose answer is known."""
 
+import copy
+import pickle
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,8 +15,47 @@ from isingsample.samplers._diagnostics import chain_diagnostics, warn_unless_con
 from isingsample.samplers.gibbs import Gibbs
 
 
+def diagnosed(series: np.ndarray, reads: int) -> Any:
+    found: Any = chain_diagnostics(series, reads, (len(series),))
+    return {**found, "ess": found["ess"]()}
+
+
+def test_r_hat_is_that_of_arviz_stats(rng: np.random.Generator) -> None:
+    from arviz_stats.base import array_stats
+
+    series = rng.normal(size=(20, 5, 33)) + rng.normal(size=(20, 5, 1))
+    expected = array_stats.rhat(series[..., :32], method="split")
+    np.testing.assert_allclose(diagnosed(series, reads=5)["r_hat"], expected)
+    one = rng.normal(size=(4, 1, 20))
+    expected = array_stats.rhat(one.reshape(4, 2, 10), method="identity")
+    np.testing.assert_allclose(diagnosed(one, reads=1)["r_hat"], expected)
+
+
+def test_sizes_wait_until_they_are_read() -> None:
+    """arviz-stats takes longer to import than a small problem to sample."""
+    code = (
+        "import sys; from isingsample import Gibbs, IsingProblem\n"
+        "info = Gibbs(num_reads=20).sample(IsingProblem([[0.1], [0.2]]), seed=0).info\n"
+        "assert info['converged'].all() and 'ess' in info and 'timing' in info\n"
+        "print('arviz_stats' in sys.modules, 'scipy.stats' in sys.modules)\n"
+        "print(info['ess'].shape, 'arviz_stats' in sys.modules)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.splitlines() == ["False False", "(2,) True"]
+
+
+def test_results_can_be_pickled_before_sizes_are_read() -> None:
+    result = Gibbs(num_reads=20).sample(glass(4, batch=(2,)), seed=0)
+    again = pickle.loads(pickle.dumps(result))
+    assert dict(again.info).keys() == dict(result.info).keys()
+    np.testing.assert_array_equal(again.info["ess"], result.info["ess"])
+    assert copy.deepcopy(result).info["ess"].shape == (2,)
+    assert "r_hat" in repr(result.info)
+    assert result.info.get("nothing") is None
+
+
 def test_independent_draws_are_worth_their_number(rng: np.random.Generator) -> None:
-    found = chain_diagnostics(rng.normal(size=(50, 16, 64)), reads=64)
+    found = diagnosed(rng.normal(size=(50, 16, 64)), reads=64)
     assert found["converged"].all()
     assert found["r_hat"].max() < 1.02
     # Sixteen of 64 chains were looked at; an estimate from 1024 draws is good to some 10 %.
@@ -27,7 +69,7 @@ def test_a_slow_chain_is_worth_less(rng: np.random.Generator) -> None:
     x[..., 0] = noise[..., 0] / np.sqrt(1 - 0.64)
     for t in range(1, 1000):
         x[..., t] = 0.8 * x[..., t - 1] + noise[..., t]
-    ess = chain_diagnostics(x, reads=32)["ess"]
+    ess = diagnosed(x, reads=32)["ess"]
     assert abs(ess.mean() * 9 / 32_000 - 1) < 0.1
 
 
@@ -35,7 +77,7 @@ def test_chains_that_disagree_do_not_converge(rng: np.random.Generator) -> None:
     series = rng.normal(size=(3, 4, 32))
     series[1, 0] += 5  # one chain elsewhere
     series[2] += np.linspace(0, 10, 32)  # all of them on the way
-    found = chain_diagnostics(series, reads=4)
+    found = diagnosed(series, reads=4)
     assert found["converged"].tolist() == [True, False, False]
     assert found["r_hat"][1] > 1.5
     assert found["r_hat"][2] > 1.5
@@ -44,7 +86,7 @@ def test_chains_that_disagree_do_not_converge(rng: np.random.Generator) -> None:
 def test_constant_chains() -> None:
     series = np.ones((2, 4, 32))
     series[1, 0] = -1
-    found = chain_diagnostics(series, reads=4)
+    found = diagnosed(series, reads=4)
     assert found["r_hat"].tolist() == [1, np.inf]
     assert found["converged"].tolist() == [True, False]
     assert np.isnan(found["ess"][0])
@@ -52,13 +94,13 @@ def test_constant_chains() -> None:
 
 def test_a_single_chain_is_split(rng: np.random.Generator) -> None:
     steady, drifting = rng.normal(size=(2, 1, 1, 64))
-    assert chain_diagnostics(steady, reads=1)["converged"].all()
+    assert diagnosed(steady, reads=1)["converged"].all()
     drifting = drifting + np.linspace(0, 10, 64)
-    assert not chain_diagnostics(drifting, reads=1)["converged"].any()
+    assert not diagnosed(drifting, reads=1)["converged"].any()
 
 
 def test_too_few_draws_tell_nothing() -> None:
-    found = chain_diagnostics(np.zeros((2, 5, 3)), reads=5)
+    found = diagnosed(np.zeros((2, 5, 3)), reads=5)
     assert np.isnan(found["r_hat"]).all()
     assert not found["converged"].any()
 
@@ -95,7 +137,7 @@ def test_without_the_extra_it_says_how_to_install_it(module: str) -> None:
         f"import sys; sys.modules[{module!r}] = None\n"
         "from isingsample import IsingProblem, MissingExtraError\n"
         "from isingsample.samplers.gibbs import Gibbs\n"
-        "try: Gibbs().sample(IsingProblem([0.0]))\n"
+        "try: Gibbs().sample(IsingProblem([0.0])).info['ess']\n"
         "except MissingExtraError as error: print(error)"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -187,14 +187,13 @@ def chain_solution(
     if reads > 1:
         variance = np.maximum(squares / reads - probability**2, 0.0) / (reads - 1)
         spread = 2 * np.hypot(np.sqrt(variance), _ROUNDING)
-    diagnosed = chain_diagnostics(tally.series, reads)
     return Solution(
         magnetization=(2 * probability - 1).reshape(shape),
         probability=probability.reshape(shape),
         std_error=spread.reshape(shape),
         correlation=lambda: mean_pairs(correlation(), samples, kept).reshape(*shape, shape[-1]),
         samples=samples.reshape(*block.index.shape, *samples.shape[1:]),
-        per_query={name: value.reshape(block.index.shape) for name, value in diagnosed.items()},
+        per_query=chain_diagnostics(tally.series, reads, block.index.shape),
         info=info,
     )
 

@@ -1,5 +1,7 @@
 """What sweeps of array operations leave behind: moments, and diagnostics of their chains."""
 
+from typing import Any
+
 import numpy as np
 
 from isingsample._arrays import Array, namespace, to_numpy
@@ -54,7 +56,7 @@ class DeviceTally:
         """<s_j s_k> over sweeps and chains: (groups, queries, n, n)."""
         return self._pairs / (self._kept * self._reads)
 
-    def diagnosed(self) -> dict[str, np.ndarray]:
+    def diagnosed(self) -> dict[str, Any]:
         """Diagnostics of the spin whose chains agree least, on the host: (groups, queries) each."""
         series = np.stack([to_numpy(draw) for draw in self._draws], axis=-1)
         half = series.shape[-1] // 2  # of the draws of (groups, queries, chains, n, draws)
@@ -66,5 +68,4 @@ class DeviceTally:
             worst = np.where(between < 1e-12, 0.0, between / (within + 1e-12)).argmax(axis=-1)
         at = worst[:, :, None, None, None]
         chosen = np.take_along_axis(series, at, axis=3)[:, :, :, 0]
-        found = chain_diagnostics(chosen.reshape(-1, *chosen.shape[2:]), self._reads)
-        return {name: value.reshape(worst.shape) for name, value in found.items()}
+        return chain_diagnostics(chosen.reshape(-1, *chosen.shape[2:]), self._reads, worst.shape)

@@ -1,6 +1,11 @@
-"""How far chains can be trusted: split R-hat and effective sample size, from arviz-stats."""
+"""How far chains can be trusted: split R-hat and effective sample size.
+
+The latter comes from arviz-stats, whose import takes longer than most calls here: it waits until
+somebody reads a size. R-hat, which every call looks at, is computed here.
+"""
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,39 +18,66 @@ from isingsample.errors import MissingExtraError
 LARGEST_R_HAT = 1.2
 # Two halves of one chain, or four of two, differ by more than that by chance.
 _LARGEST_R_HAT_OF_FEW = 1.5
+_FEWEST_DRAWS = 4  # of a chain that is cut in halves
 
 
-def chain_diagnostics(series: np.ndarray, reads: int) -> dict[str, np.ndarray]:
+def chain_diagnostics(
+    series: np.ndarray, reads: int, shape: tuple[int, ...]
+) -> dict[str, np.ndarray | Callable[[], np.ndarray]]:
     """What chains say about themselves.
 
     Args:
         series: (queries, chains, draws), means over successive sweeps.
         reads: the number of all chains, of which these are the first.
+        shape: of the results, with as many entries as there are queries.
 
     Returns:
-        By name, each (queries,): "r_hat", split R-hat (1 where nothing varies, infinite where
-        chains are constant and differ, NaN for chains of less than 4 draws); "ess", the
-        effective number of independent draws in all chains (NaN where nothing varies);
-        "converged", whether r_hat is at most 1.2 (1.5 for one or two
-        chains).
+        By name, each of that shape: "r_hat", split R-hat (1 where nothing varies, infinite where
+        chains are constant and differ, NaN for chains of less than 4 draws); "ess", a function
+        giving the effective number of independent draws in all chains (NaN where nothing
+        varies); "converged", whether r_hat is at most 1.2 (1.5 for one or two chains).
     """
-    queries, chains, draws = series.shape
-    if draws < 4:
-        unknown = np.full(queries, np.nan)
-        return {"r_hat": unknown, "ess": unknown, "converged": np.zeros(queries, bool)}
-    stats = _array_stats()
+    chains, draws = series.shape[1:]
     wide = series.astype(float)
-    # Split here, since arviz-stats asks for two chains before it splits them.
-    halves = wide[:, :, : draws // 2 * 2].reshape(queries, 2 * chains, draws // 2)
+    r_hat = np.full(len(series), np.nan)
+    largest = LARGEST_R_HAT if chains > 2 else _LARGEST_R_HAT_OF_FEW
+    if draws >= _FEWEST_DRAWS:
+        r_hat = _split_r_hat(wide)
+
+    def ess() -> np.ndarray:
+        return _effective_size(wide, reads / chains).reshape(shape)
+
+    return {
+        "r_hat": r_hat.reshape(shape),
+        "ess": ess,
+        "converged": (r_hat <= largest).reshape(shape),
+    }
+
+
+def _split_r_hat(series: np.ndarray) -> np.ndarray:
+    """R-hat of the halves of chains (queries, chains, draws): Gelman et al., BDA 3, eq. 11.4."""
+    half = series.shape[2] // 2
+    halves = series[:, :, : 2 * half].reshape(len(series), -1, half)
+    within = halves.var(axis=2, ddof=1).mean(axis=1)
+    between = halves.mean(axis=2).var(axis=1, ddof=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        r_hat: np.ndarray = np.sqrt((half - 1) / half + between / within)
+    idle = np.ptp(series, axis=(1, 2)) == 0
+    r_hat[idle] = 1.0
+    r_hat[~idle & np.isnan(r_hat)] = np.inf
+    return r_hat
+
+
+def _effective_size(series: np.ndarray, factor: float) -> np.ndarray:
+    """The effective number of draws of chains (queries, chains, draws), times a factor."""
+    stats = _array_stats()
+    if series.shape[2] < _FEWEST_DRAWS:
+        return np.full(len(series), np.nan)
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # 0/0 where nothing varies
-        r_hat = np.asarray(stats.rhat(halves, method="identity"), float)
-        ess = np.asarray(stats.ess(wide, method="mean"), float) * (reads / chains)
-    idle = np.ptp(wide, axis=(1, 2)) == 0
-    largest = LARGEST_R_HAT if chains > 2 else _LARGEST_R_HAT_OF_FEW
-    r_hat[idle], ess[idle] = 1.0, np.nan
-    r_hat[~idle & np.isnan(r_hat)] = np.inf
-    return {"r_hat": r_hat, "ess": ess, "converged": r_hat <= largest}
+        ess = np.asarray(stats.ess(series, method="mean"), float) * factor
+    ess[np.ptp(series, axis=(1, 2)) == 0] = np.nan
+    return ess
 
 
 def warn_unless_converged(name: str, info: Any, remedy: str) -> None:
@@ -69,5 +101,5 @@ def _array_stats() -> Any:
     try:
         from arviz_stats.base import array_stats
     except ImportError:
-        raise MissingExtraError("the diagnosis of chains", "numba") from None
+        raise MissingExtraError("the effective number of draws", "numba") from None
     return array_stats

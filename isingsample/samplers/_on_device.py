@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from isingsample._arrays import Array, detach, like, namespace
+from isingsample._info import Info
 from isingsample.blocks import Block
 from isingsample.problem import IsingProblem
 from isingsample.result import SampleResult
@@ -39,7 +40,7 @@ class OnDevice(Minimizer):
         """As for every sampler; the result reports the sampler inside."""
         result = super().sample(problem, beta=beta, seed=seed)
         named = {"sampler": self.sampler.name, "options": self.sampler.options}
-        return dataclasses.replace(result, info={**result.info, **named})
+        return dataclasses.replace(result, info=Info(result.info).also(**named))
 
     def _check(self, problem: IsingProblem) -> None:
         self.sampler._check(problem)

@@ -80,10 +80,9 @@ class SimulatedAnnealing(ChainSampler):
         plan = self._plan(beta)
         samples, tally = self._run(block, plan.betas[None], plan.kept, streams)
         reads = samples.reshape(*block.index.shape, *samples.shape[1:])
-        diagnosed = chain_diagnostics(tally.series, self.num_reads)
         return dataclasses.replace(
             Solution.from_samples(reads, thermal=True),
-            per_query={name: v.reshape(block.index.shape) for name, v in diagnosed.items()},
+            per_query=chain_diagnostics(tally.series, self.num_reads, block.index.shape),
         )
 
     def _plan(self, beta: float) -> Chains:

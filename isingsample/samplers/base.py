@@ -22,12 +22,14 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from isingsample import _validation as check
 from isingsample._arrays import Array, is_torch, like, namespace
+from isingsample._info import Info, Later
 from isingsample.blocks import Block, join, split
 from isingsample.problem import IsingProblem
 from isingsample.result import SampleResult
@@ -46,7 +48,8 @@ class Solution:
         samples: (groups, queries, num_reads, n) int8.
         log_partition: (groups, queries), for the block's couplings and fields without offset.
         entropy: a function giving (groups, queries), called only when asked for.
-        per_query: further arrays (groups, queries, ...), reported in info in batch order.
+        per_query: further arrays (groups, queries, ...), reported in info in batch order; or
+            functions giving them, called only when somebody reads them.
         info: further facts about the whole call.
     """
 
@@ -57,7 +60,7 @@ class Solution:
     samples: Array | None = None
     log_partition: Array | None = None
     entropy: Callable[[], Array] | None = None
-    per_query: Mapping[str, Array] = field(default_factory=dict)
+    per_query: Mapping[str, Array | Callable[[], Array]] = field(default_factory=dict)
     info: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -161,7 +164,7 @@ class Sampler(ABC):
             "sampling_ns": sampled - prepared,
             "postprocessing_ns": time.perf_counter_ns() - sampled,
         }
-        return dataclasses.replace(result, info={**result.info, "timing": timing})
+        return dataclasses.replace(result, info=Info(result.info).also(timing=timing))
 
     def close(self) -> None:  # noqa: B027  (most samplers hold nothing)
         """Release connections, where the sampler holds any."""
@@ -212,15 +215,19 @@ class Sampler(ABC):
         info: dict[str, Any] = {"sampler": self.name, "options": self.options}
         for solution in solutions:
             info.update(solution.info)
+
+        def figure(key: str) -> Array:
+            found = [s.per_query.get(key) for s in solutions]
+            known = [value() if callable(value) else value for value in found]
+            some = next(value for value in known if value is not None)
+            return join([
+                _idle(some, (*b.index.shape, *some.shape[2:])) if value is None else value
+                for value, b in zip(known, blocks, strict=True)
+            ], blocks, local, 0)  # fmt: skip
+
         for key in {key for solution in solutions for key in solution.per_query}:
-            known = next(s.per_query[key] for s in solutions if key in s.per_query)
-            values = [
-                s.per_query[key]
-                if key in s.per_query
-                else _idle(known, (*b.index.shape, *known.shape[2:]))
-                for s, b in zip(solutions, blocks, strict=True)
-            ]
-            info[key] = join(values, blocks, local, 0)
+            put_off = any(callable(s.per_query.get(key)) for s in solutions)
+            info[key] = Later(partial(figure, key)) if put_off else figure(key)
         log_partition = None
         if all(s.log_partition is not None for s in solutions):
             log_partition = gather([s.log_partition for s in solutions], 0) - beta * problem.offset
@@ -236,7 +243,7 @@ class Sampler(ABC):
             if drew_samples
             else None,
             log_partition=log_partition,
-            info=info,
+            info=Info(info),
             _correlation=correlation if all(s.correlation for s in solutions) else None,
             _entropy=entropy if all(s.entropy for s in solutions) else None,
         )

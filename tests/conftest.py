@@ -1,11 +1,17 @@
-"""Hypothesis settings and the folder of reference data."""
+"""Hypothesis settings, the folder of reference data, and a D-Wave service of our own."""
 
 import os
+import socket
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from fake_sapi import FakeSapi
 
 pytest.register_assert_rewrite("checks")
 
@@ -35,3 +41,44 @@ def shared_data() -> Path:
 def seeded() -> None:
     """Torch's generator, from a seed."""
     pytest.importorskip("torch").manual_seed(0)
+
+
+@pytest.fixture
+def nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+    """No configuration of D-Wave's anywhere, no cache, and no way out to a network."""
+    from dwave.cloud.testing import isolated_environ
+
+    places = ("HOME", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS", "XDG_DATA_HOME", "XDG_CACHE_HOME")
+    isolated = dict.fromkeys(places, str(tmp_path))
+    isolated |= {"DWAVE_CACHE_ENABLED": "false", "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
+    connect = socket.socket.connect
+
+    def connect_here(self: socket.socket, address: Any) -> None:
+        assert address[0] == "127.0.0.1", f"a test tried to reach {address}"
+        connect(self, address)
+
+    monkeypatch.chdir(tmp_path)
+    with isolated_environ(remove_dwave=True):
+        for name, value in isolated.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr(socket.socket, "connect", connect_here)
+        yield tmp_path
+        monkeypatch.undo()
+
+
+@pytest.fixture
+def refused(nowhere: Path) -> str:
+    """The URL of a port where nobody listens."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{free.getsockname()[1]}/sapi/"
+
+
+@pytest.fixture
+def sapi(nowhere: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator["FakeSapi"]:
+    """A D-Wave service on 127.0.0.1 that the environment points to, its token left to the test."""
+    from fake_sapi import FakeSapi, running
+
+    with running(FakeSapi()) as server:
+        monkeypatch.setenv("DWAVE_API_ENDPOINT", server.url)
+        yield server

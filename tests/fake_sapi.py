@@ -25,6 +25,8 @@ from dwave.cloud.testing import mocks
 
 TOKEN = "DEV-0123456789abcdef"
 _MEDIA = "application/vnd.dwave.sapi.{}+json; version=3.0.0"
+# A client waits for its last request when it closes.
+_PATIENCE_SECONDS = 0.3
 _TICK_SECONDS = 0.01
 
 
@@ -79,6 +81,7 @@ class FakeSapi(ThreadingHTTPServer):
     Attributes:
         token: the one that it takes.
         faults: of requests to come; the first that matches is used.
+        outage_after: number of problems that come before nobody answers any more.
         held: numbers of the problems not to be answered; "all" for every one.
         failures: by number of the problem, the message it fails with.
         jobs: by id, in the order in which they came.
@@ -91,6 +94,7 @@ class FakeSapi(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.solver, self.token = solver or zephyr_solver(), token
         self.faults: list[Fault] = []
+        self.outage_after: int | None = None
         self.held: set[int] | str = set()
         self.failures: dict[int, str] = {}
         self.jobs: dict[str, Job] = {}
@@ -114,6 +118,8 @@ class FakeSapi(ThreadingHTTPServer):
 
     def fault(self, request: str) -> Fault | None:
         """The fault that a request meets."""
+        if self.outage_after is not None and len(self.jobs) >= self.outage_after:
+            return Fault(request, 0)
         with self.lock:
             for fault in self.faults:
                 if fault.times > 0 and re.search(fault.pattern, request):
@@ -213,7 +219,7 @@ class _Handler(BaseHTTPRequestHandler):
     def poll(self, query: dict[str, list[str]]) -> list[dict[str, Any]]:
         """The statuses of some jobs, when one has changed or the time is over."""
         jobs = [self.server.jobs[name] for name in query["id"][0].split(",")]
-        until = time.monotonic() + float(query.get("timeout", ["0"])[0])
+        until = time.monotonic() + min(_PATIENCE_SECONDS, float(query["timeout"][0]))
         while True:
             statuses = [self.server.look(job) for job in jobs]
             changed = any(status["status"] != "PENDING" for status in statuses)

@@ -3,35 +3,27 @@
 import copy
 import os
 import pickle
-import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import dimod
-import dimod.testing
 import numpy as np
 import pytest
 from dwave.cloud.api.exceptions import InternalServerError
 from dwave.cloud.exceptions import (
-    PollingTimeout,
     SolverAuthenticationError,
-    SolverError,
     SolverNotFoundError,
 )
-from dwave.cloud.testing import isolated_environ
 from dwave.system import DWaveSampler
 from fixtures import ASYM3, PAIR
-from qpu_standins import Failing, Recorder, Silent
+from qpu_standins import Recorder
 
 from isingsample import IsingProblem, MissingExtraError, get_sampler, list_samplers
 from isingsample.errors import (
     BackendError,
-    BackendTimeoutError,
     CredentialsError,
     IsingSampleError,
 )
@@ -40,42 +32,6 @@ from isingsample.samplers import qpu
 from isingsample.samplers.qpu import DWave
 
 TOKEN = "DEV-0123456789abcdef"
-
-
-# Failures of the service
-
-
-def test_a_silent_solver_times_out_and_the_ids_are_kept() -> None:
-    silent = Silent()
-    started = time.monotonic()
-    with pytest.raises(BackendTimeoutError, match=r"problem 0 .*problem-1") as caught:
-        DWave(child=silent, timeout=0.3).sample(IsingProblem(np.zeros((4, 2))))
-    assert time.monotonic() - started >= 0.3
-    assert caught.value.job.problem_ids == ("problem-1", "problem-2", None, "problem-4")
-    assert isinstance(caught.value, TimeoutError)
-
-
-@pytest.mark.parametrize(
-    ("failure", "error", "message"),
-    [
-        (SolverError("chip on fire"), BackendError, "problem 0 of the batch .*chip on fire"),
-        (SolverAuthenticationError(), CredentialsError, "refused the API token"),
-        (PollingTimeout(), BackendTimeoutError, "not answered in time"),
-        (ZeroDivisionError("a bug"), ZeroDivisionError, "a bug"),
-    ],
-)
-def test_failures_are_translated(failure: Exception, error: type, message: str) -> None:
-    with pytest.raises(error, match=message):
-        DWave(child=Failing(failure)).sample(PAIR.problem())
-
-
-def test_too_few_reads_are_an_error() -> None:
-    class Forgetful(Recorder):
-        def sample(self, bqm: dimod.BQM, num_reads: int, **arguments: Any) -> dimod.SampleSet:
-            return super().sample(bqm, num_reads=num_reads - 1, **arguments)
-
-    with pytest.raises(BackendError, match="9 reads where num_reads=10"):
-        DWave(child=Forgetful(), num_reads=10).sample(PAIR.problem())
 
 
 # The connection
@@ -88,27 +44,6 @@ class Closable(Recorder):
 
     def close(self) -> None:
         self.closed += 1
-
-
-@pytest.fixture
-def nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
-    """No configuration of D-Wave's anywhere, and no cache."""
-    places = ("HOME", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS", "XDG_DATA_HOME", "XDG_CACHE_HOME")
-    isolated = dict.fromkeys(places, str(tmp_path)) | {"DWAVE_CACHE_ENABLED": "false"}
-    monkeypatch.chdir(tmp_path)
-    with isolated_environ(remove_dwave=True):
-        for name, value in isolated.items():
-            monkeypatch.setenv(name, value)
-        yield tmp_path
-        monkeypatch.undo()
-
-
-@pytest.fixture
-def refused() -> str:
-    """The URL of a port where nobody listens."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{free.getsockname()[1]}/sapi/"
 
 
 @pytest.mark.usefixtures("nowhere")

@@ -1,0 +1,264 @@
+"""Calls to a D-Wave service that broke off, finished later: nothing is lost or paid for twice."""
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from fake_sapi import TOKEN, FakeSapi
+from fixtures import PAIR
+from qpu_standins import Recorder
+
+from isingsample import IsingProblem, SampleResult
+from isingsample.errors import BackendError, BackendInterrupt, BackendTimeoutError
+from isingsample.qpu_job import QPUJob
+from isingsample.samplers import _qpu_submissions
+from isingsample.samplers.qpu import DWave
+
+SUBMIT = "POST .*problems/"
+
+
+@pytest.fixture
+def sampler(sapi: FakeSapi) -> Iterator[DWave]:
+    with DWave(token=TOKEN, num_reads=20, timeout=30, annealing_time=np.float32(5)) as connected:
+        yield connected
+
+
+@pytest.fixture
+def problem(rng: np.random.Generator) -> IsingProblem:
+    """Chains of two qubits, half of which the service breaks, so that votes take the seed's coins;
+    masks, so that there are two embeddings."""
+    present = np.ones((6, 8), bool)
+    present[4:, 5:] = False
+    return IsingProblem(
+        rng.normal(size=(6, 8)), 0.3 * np.ones((8, 8)) - 0.3 * np.eye(8), present=present
+    )
+
+
+def given_up(sapi: FakeSapi, problem: IsingProblem, **options: Any) -> QPUJob:
+    """The job of a call that was answered in part: the solver keeps two problems."""
+    sapi.held = {0, 3}
+    with (
+        DWave(token=TOKEN, num_reads=20, timeout=1, **options) as hasty,
+        pytest.raises(BackendTimeoutError) as caught,
+    ):
+        hasty.sample(problem, beta=0.7, seed=5)
+    sapi.held = set()
+    return caught.value.job
+
+
+def assert_same(result: SampleResult, expected: SampleResult) -> None:
+    np.testing.assert_array_equal(result.samples, expected.samples)
+    np.testing.assert_array_equal(result.magnetization, expected.magnetization)
+    np.testing.assert_array_equal(result.correlation, expected.correlation)
+    assert result.beta == expected.beta
+    for name in ("scale", "chain_strength", "embeddings", "qpu_timing"):
+        assert result.info[name] == expected.info[name]
+    np.testing.assert_array_equal(*(r.info["chain_break_fraction"] for r in (result, expected)))
+
+
+def test_a_resumed_call_gives_what_it_would_have_given(
+    sapi: FakeSapi, sampler: DWave, problem: IsingProblem, tmp_path: Path
+) -> None:
+    job = given_up(sapi, problem, annealing_time=5.0)
+    job.save(tmp_path / "job.json")
+    posts = sapi.count(SUBMIT)
+    loaded = QPUJob.load(tmp_path / "job.json")
+    assert loaded == job
+    result = sampler.resume(loaded, problem)
+    assert sapi.count(SUBMIT) == posts
+    assert set(result.info["problem_ids"]) == set(sapi.jobs)
+    expected = sampler.sample(problem, beta=0.7, seed=5)
+    assert (expected.info["chain_break_fraction"] > 0.2).any()
+    assert_same(result, expected)
+    other = sampler.sample(problem, beta=0.7, seed=6)
+    assert (other.samples != expected.samples).any()
+
+
+def test_the_options_are_the_jobs(sapi: FakeSapi, sampler: DWave, problem: IsingProblem) -> None:
+    job = given_up(sapi, problem, chain_strength=1.2, label="mine")
+    result = sampler.resume(job, problem)
+    options = result.info["options"]
+    assert (options["chain_strength"], options["label"]) == (1.2, "mine")
+    assert (options["num_reads"], options["annealing_time"]) == (20, None)
+    assert options["timeout"] == 30  # is of the connection, not of the call
+
+
+def test_a_service_that_is_lost_amid_a_batch(
+    sapi: FakeSapi, problem: IsingProblem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three problems get through, then nothing does. What finished is not submitted again."""
+    monkeypatch.setattr(_qpu_submissions, "_MAX_WAITING", 1)
+    monkeypatch.setattr(_qpu_submissions, "_PAUSES_SECONDS", (0.01,))
+    with DWave(token=TOKEN, num_reads=20) as sampler:
+        expected = sampler.sample(problem, seed=1)
+        sapi.jobs.clear()
+        sapi.outage_after = 3
+        with pytest.raises(BackendError, match="connection to the service was lost") as caught:
+            sampler.sample(problem, seed=1)
+        job = caught.value.job
+        assert len(job.problem_ids) == 3
+        sapi.outage_after = None
+        result = sampler.resume(job, problem)
+        assert len(sapi.jobs) == 6
+        assert result.info["problem_ids"] == list(sapi.jobs)
+        assert_same(result, expected)
+
+
+def test_what_failed_is_sent_again(sapi: FakeSapi, sampler: DWave, problem: IsingProblem) -> None:
+    sapi.failures = {3: "chip on fire"}
+    with pytest.raises(BackendError, match="chip on fire") as caught:
+        sampler.sample(problem, seed=2)
+    result = sampler.resume(caught.value.job, problem)
+    assert len(sapi.jobs) == 7
+    assert_same(result, sampler.sample(problem, seed=2))
+
+
+def test_a_resumed_call_can_break_off_again(
+    sapi: FakeSapi, sampler: DWave, problem: IsingProblem
+) -> None:
+    job = given_up(sapi, problem)
+    sapi.held = "all"
+    for name in list(sapi.jobs):
+        sapi.jobs[name].status = "PENDING"
+    with DWave(token=TOKEN, timeout=0.3) as hasty, pytest.raises(BackendTimeoutError) as caught:
+        hasty.resume(job, problem)
+    assert caught.value.job == job
+    sapi.held = set()
+    assert set(sampler.resume(caught.value.job, problem).info["problem_ids"]) == set(sapi.jobs)
+
+
+def test_minimize_resumes_too(sapi: FakeSapi, sampler: DWave, problem: IsingProblem) -> None:
+    expected, energy = sampler.minimize(problem, seed=3)
+    sapi.held = {len(sapi.jobs) + 5}  # of the second block
+    with (
+        DWave(token=TOKEN, num_reads=20, annealing_time=5.0, timeout=1) as hasty,
+        pytest.raises(BackendTimeoutError) as caught,
+    ):
+        hasty.minimize(problem, seed=3)
+    sapi.held, posts = set(), sapi.count(SUBMIT)
+    state, again = sampler.resume_minimize(caught.value.job, problem)
+    assert sapi.count(SUBMIT) == posts
+    np.testing.assert_array_equal(state, expected)
+    np.testing.assert_array_equal(again, energy)
+    with pytest.raises(ValueError, match="use resume_minimize"):
+        sampler.resume(caught.value.job, problem)
+
+
+SCRIPT = """
+import numpy as np, sys
+from isingsample import IsingProblem
+from isingsample.samplers.qpu import DWave
+try:
+    with DWave(num_reads=20) as sampler:
+        sampler.sample(IsingProblem(np.ones((3, 2))), beta=0.5)
+except KeyboardInterrupt as interrupt:
+    interrupt.job.save("job.json")
+    sys.exit(str(interrupt))
+"""
+
+
+def test_control_c_keeps_the_ids_for_another_process(
+    sapi: FakeSapi, sampler: DWave, nowhere: Path
+) -> None:
+    sapi.held = "all"
+    command = [sys.executable, "-c", SCRIPT]
+    environment = {**os.environ, "DWAVE_API_TOKEN": TOKEN}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        while len(sapi.jobs) < 3:
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "interrupted. 3 of the submissions are at zephyr" in said
+    sapi.held = set()
+    job = QPUJob.load(nowhere / "job.json")
+    assert set(job.problem_ids) == set(sapi.jobs)
+    result = sampler.resume(job, IsingProblem(np.ones((3, 2))))
+    assert result.beta == 0.5
+    assert len(sapi.jobs) == 3
+
+
+def test_a_fresh_process_resumes(
+    sapi: FakeSapi, sampler: DWave, problem: IsingProblem, nowhere: Path
+) -> None:
+    given_up(sapi, problem, annealing_time=5.0).save("job.json")
+    np.savez("problem.npz", h=problem.h, J=problem.J, present=problem.present)
+    script = """
+import numpy as np
+from isingsample import IsingProblem
+from isingsample.qpu_job import QPUJob
+from isingsample.samplers.qpu import DWave
+with DWave() as sampler, np.load("problem.npz") as arrays:
+    np.save("samples.npy", sampler.resume(QPUJob.load("job.json"), IsingProblem(**arrays)).samples)
+"""
+    environment = {**os.environ, "DWAVE_API_TOKEN": TOKEN}
+    subprocess.run([sys.executable, "-W", "error", "-c", script], check=True, env=environment)
+    assert len(sapi.jobs) == 6
+    expected = sampler.sample(problem, beta=0.7, seed=5)
+    np.testing.assert_array_equal(np.load("samples.npy"), expected.samples)
+
+
+# Refusals
+
+
+def test_a_job_belongs_to_one_problem_and_one_solver(
+    sapi: FakeSapi, sampler: DWave, problem: IsingProblem
+) -> None:
+    job = given_up(sapi, problem)
+    h, J, present = problem.h, problem.J, problem.present
+    for other in (
+        IsingProblem(h + 1e-15, J, present=present),
+        IsingProblem(h, 0.9 * J, present=present),
+        IsingProblem(h, J),
+        IsingProblem(h[:5], J, present=present[:5]),
+        PAIR.problem(),
+    ):
+        with pytest.raises(ValueError, match="made for another problem"):
+            sampler.resume(job, other)
+    with pytest.raises(ValueError, match=r"is at zephyr_160q_mock, .*choose solver="):
+        DWave(child=Recorder()).resume(job, problem)
+    with pytest.raises(ValueError, match="made by sample: use resume"):
+        sampler.resume_minimize(job, problem)
+
+
+def test_a_child_that_keeps_no_answers(problem: IsingProblem, sapi: FakeSapi) -> None:
+    job = given_up(sapi, PAIR.problem())
+    with pytest.raises(ValueError, match="keeps no answers"):
+        DWave(child=Recorder(chip_id="zephyr_160q_mock")).resume(job, PAIR.problem())
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"format": "isingsample.qpu_job.1"}', "\xff"])
+def test_files_that_hold_no_job(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "job.json"
+    path.write_bytes(content.encode("latin-1"))
+    with pytest.raises(ValueError, match=r"job.json holds no job"):
+        QPUJob.load(path)
+
+
+def test_a_file_of_another_version(sapi: FakeSapi, tmp_path: Path) -> None:
+    path = tmp_path / "job.json"
+    given_up(sapi, PAIR.problem()).save(path)
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"format": "isingsample.qpu_job.9"}))
+    with pytest.raises(ValueError, match="made by another version"):
+        QPUJob.load(path)
+
+
+def test_errors_travel_with_their_jobs() -> None:
+    job = QPUJob("chip", {"num_reads": 5}, 1.0, "digest", ("a", None))
+    error = BackendTimeoutError("late")
+    error.job = job
+    for raised in (error, BackendInterrupt(job)):
+        copied = pickle.loads(pickle.dumps(raised))
+        assert copied.job == job
+        assert str(copied) == str(raised)
+        assert "1 of the submissions are at chip" in str(copied)

@@ -15,6 +15,7 @@ _HALF_PRECISION = ("float16", "bfloat16")
 _REAL_KINDS = "fiub"
 # Rounding that a symmetric matrix computed in this dtype may show, relative to its largest entry.
 _SYMMETRY_TOLERANCE = {"float32": 1e-5, "float64": 1e-10}
+_TRIANGLE = "Each pair counts once: for an upper-triangular {name} pass {name} + {name}.T"
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
@@ -86,6 +87,10 @@ def real_array(name: str, value: Any) -> Array:
 
 
 def _real_tensor(name: str, tensor: Array) -> Array:
+    if str(tensor.layout) != "torch.strided":
+        raise TypeError(
+            f"{name} is a sparse tensor; pass {name}.to_dense(), or a sparse J from scipy.sparse"
+        )
     kind = str(tensor.dtype).removeprefix("torch.")
     if kind in ("float32", "float64"):
         return tensor
@@ -127,13 +132,41 @@ def check_couplings(name: str, array: Array) -> bool:
     diagonal = np.diagonal(values, axis1=-2, axis2=-1)
     if diagonal.any():
         *batch, spin = (int(i) for i in np.argwhere(diagonal)[0])
-        raise ValueError(
-            f"{name} must have a zero diagonal, but {entry(name, (*batch, spin, spin))} = "
-            f"{diagonal[*batch, spin]:g}. A spin's coupling to itself is a constant (s*s = 1): set "
-            f"it to zero; it belongs in offset, if energies matter"
-        )
-    remedy = f"Each pair counts once: for an upper-triangular {name} pass {name} + {name}.T"
-    return _check_symmetric(name, values, 2, (-2, -1), remedy)
+        where = (*batch, spin, spin)
+        raise ValueError(self_coupling(name, where, diagonal[*batch, spin]))
+    return _check_symmetric(name, values, 2, (-2, -1), _TRIANGLE.format(name=name))
+
+
+def self_coupling(name: str, where: Sequence[int], value: float) -> str:
+    """What is wrong with a J that couples a spin to itself."""
+    return (
+        f"{name} must have a zero diagonal, but {entry(name, where)} = {value:g}. A spin's "
+        f"coupling to itself is a constant (s*s = 1): set it to zero; it belongs in offset, if "
+        f"energies matter"
+    )
+
+
+def asymmetry(
+    name: str,
+    where: Sequence[int],
+    value: float,
+    mirror: Sequence[int],
+    mirrored: float,
+    remedy: str | None = None,
+) -> str:
+    """What is wrong with a J, or K, two of whose entries differ."""
+    return (
+        f"{name} must be symmetric, but {entry(name, where)} = {value:g} and "
+        f"{entry(name, mirror)} = {mirrored:g}. {remedy or _TRIANGLE.format(name=name)}"
+    )
+
+
+def differ(values: np.ndarray, mirrored: np.ndarray, scale: Any) -> np.ndarray:
+    """Where entries that should be equal differ by more than rounding, relative to scale."""
+    with np.errstate(over="ignore"):
+        gap = np.abs(values - mirrored)
+    wrong: np.ndarray = gap > _SYMMETRY_TOLERANCE[values.dtype.name] * scale
+    return wrong
 
 
 def check_three_body(name: str, array: Array) -> bool:
@@ -167,20 +200,16 @@ def _check_symmetric(
     name: str, values: np.ndarray, rank: int, axes: tuple[int, int], remedy: str
 ) -> bool:
     """Whether values are exactly the same with two axes swapped; ValueError if not nearly."""
-    with np.errstate(over="ignore"):
-        difference = np.abs(values - np.swapaxes(values, *axes))
+    mirrored = np.swapaxes(values, *axes)
     # Relative to each problem's own couplings: its neighbours in a batch may be far larger.
     scale = np.abs(values).max(axis=tuple(range(-rank, 0)), keepdims=True, initial=0.0)
-    wrong = difference > _SYMMETRY_TOLERANCE[values.dtype.name] * scale
+    wrong = differ(values, mirrored, scale)
     if wrong.any():
         where = [int(i) for i in np.argwhere(wrong)[0]]
         mirror = where.copy()
         mirror[axes[0]], mirror[axes[1]] = where[axes[1]], where[axes[0]]
-        raise ValueError(
-            f"{name} must be symmetric, but {entry(name, where)} = {values[*where]:g} and "
-            f"{entry(name, mirror)} = {values[*mirror]:g}. {remedy}"
-        )
-    return not difference.any()
+        raise ValueError(asymmetry(name, where, values[*where], mirror, values[*mirror], remedy))
+    return bool((values == mirrored).all())
 
 
 def entry(name: str, where: Sequence[int]) -> str:

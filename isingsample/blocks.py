@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from isingsample._arrays import Array, like, namespace, to_numpy
+from isingsample.couplings import Entries, SparseCouplings
 from isingsample.problem import IsingProblem
 
 
@@ -21,7 +22,7 @@ class Block:
 
     Attributes:
         h: (groups, queries, n).
-        J: (groups, n, n).
+        J: (groups, n, n); or SparseCouplings, of the one group that there is then.
         K: (groups, n, n, n) or None.
         index: (groups, queries) NumPy integers, each query's position in the flattened batch.
         spins: (n,) NumPy integers, the problem's spins that this block keeps.
@@ -45,10 +46,36 @@ class Block:
         """Whether there is nothing to decide: no spins or no queries."""
         return self.num_spins == 0 or self.index.size == 0
 
+    def couplings(self, group: int) -> Array:
+        """J of one group: (n, n), or SparseCouplings."""
+        return self.J if isinstance(self.J, SparseCouplings) else self.J[group]
+
+    def entries(self) -> Entries:
+        """The entries of a NumPy block's J other than zero, rows counted through the groups.
+
+        Whatever is computed from them is the same for a dense and a sparse J.
+        """
+        if isinstance(self.J, SparseCouplings):
+            return self.J.entries
+        at = np.flatnonzero(self.J)
+        return Entries(*np.divmod(at, max(self.num_spins, 1)), self.J.ravel()[at])
+
+    def coupling_sums(self) -> np.ndarray:
+        """sum_k |J_jk| of each spin of a NumPy block, in float64: (groups, n)."""
+        row, _, value = self.entries()
+        shape = (len(self.index), self.num_spins)
+        size = np.abs(value).astype(float)
+        # One after the other, as bincount does it, for the sums not to depend on the zeros.
+        return np.bincount(row, size, minlength=shape[0] * shape[1]).reshape(shape)
+
     def to_numpy(self) -> "Block":
         """The same block in float64 NumPy arrays on the host."""
         K = None if self.K is None else to_numpy(self.K).astype(float)
-        h, J = to_numpy(self.h).astype(float), to_numpy(self.J).astype(float)
+        h = to_numpy(self.h).astype(float)
+        if isinstance(self.J, SparseCouplings):
+            J: Array = self.J.with_values(self.J.values.astype(float))
+        else:
+            J = to_numpy(self.J).astype(float)
         return Block(h, J, K, self.index, self.spins, self.labels)
 
 
@@ -72,7 +99,7 @@ def split(problem: IsingProblem) -> list[Block]:
         return xp.reshape(xp.permute_dims(full, order), (groups, rest, *tail))
 
     h = arrange(problem.h, 1, shared)
-    J = arrange(problem.J, 2, [])[:, 0]
+    J = problem.J if problem.is_sparse else arrange(problem.J, 2, [])[:, 0]
     K = None if problem.K is None else arrange(problem.K, 3, [])[:, 0]
     index = arrange(np.arange(int(np.prod(batch, dtype=int))).reshape(batch), 0, shared)
     whole = Block(h, J, K, index, np.arange(problem.num_spins), tuple(problem.labels))
@@ -145,11 +172,15 @@ def _restrict(whole: Block, mask: np.ndarray, rows: np.ndarray) -> list[Block]:
         groups = np.flatnonzero(counts == count)
         queries = np.nonzero(rows[groups])[1].reshape(len(groups), count)
         at = like(groups, whole.h, keep_dtype=True)
+        if isinstance(whole.J, SparseCouplings):
+            J: Array = whole.J.among(spins)
+        else:
+            J = whole.J[at][:, keep][:, :, keep]
         cells = (at[:, None], like(queries, whole.h, keep_dtype=True))
         parts.append(
             Block(
                 h=whole.h[cells][..., keep],
-                J=whole.J[at][:, keep][:, :, keep],
+                J=J,
                 K=None if whole.K is None else whole.K[at][:, keep][:, :, keep][..., keep],
                 index=whole.index[groups[:, None], queries],
                 spins=spins,

@@ -25,7 +25,7 @@ from isingsample.streams import Seed, Streams
 def with_gauge_spin(problem: IsingProblem) -> IsingProblem:
     """The same problem without fields, with one more spin at the end.
 
-    Couplings then differ from query to query, and are no longer shared.
+    Couplings then differ from query to query, and are no longer shared; sparse ones become dense.
 
     Args:
         problem: (..., n), without K.
@@ -38,6 +38,7 @@ def with_gauge_spin(problem: IsingProblem) -> IsingProblem:
     """
     if problem.K is not None:
         raise ValueError("a gauge spin makes K a coupling of four spins; encode problems without K")
+    problem = problem.to_dense()
     xp, n = namespace(problem.h), problem.num_spins
     batch = np.broadcast_shapes(tuple(problem.h.shape[:-1]), tuple(problem.J.shape[:-2]))
     h = xp.broadcast_to(problem.h, (*batch, n))[..., None]

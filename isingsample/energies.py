@@ -3,6 +3,7 @@
 import numpy as np
 
 from isingsample._arrays import Array, like, namespace
+from isingsample.couplings import SparseCouplings
 
 
 def spin_table(num_spins: int) -> np.ndarray:
@@ -24,12 +25,14 @@ def interactions(states: Array, J: Array, K: Array | None = None) -> Array:
 
     Args:
         states: (..., reads, n) of -1 and +1, in J's library and dtype.
-        J: (..., n, n), symmetric with zero diagonal.
+        J: (..., n, n), symmetric with zero diagonal; or SparseCouplings, for all states.
         K: (..., n, n, n), symmetric, zero where an index repeats; or None.
 
     Returns:
         (..., reads), in units of energy with the sign of J: minus the energy of the couplings.
     """
+    if isinstance(J, SparseCouplings):
+        return J.products(states)
     xp = namespace(J)
     total = 0.5 * xp.sum(xp.matmul(states, J) * states, axis=-1)
     if K is None:

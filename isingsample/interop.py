@@ -12,6 +12,7 @@ import numpy as np
 
 from isingsample import _validation as check
 from isingsample._arrays import Array, is_torch, to_numpy
+from isingsample.couplings import SPARSE_FROM, SparseCouplings, is_sparse
 from isingsample.errors import MissingExtraError
 from isingsample.problem import IsingProblem
 
@@ -34,6 +35,7 @@ def from_dicts(
     *,
     labels: Sequence[Hashable] | None = None,
     offset: float = 0.0,
+    sparse: bool | None = None,
 ) -> IsingProblem:
     """A problem from fields and couplings by label, in this package's sign.
 
@@ -42,12 +44,15 @@ def from_dicts(
         J: couplings by pair. (a, b) and (b, a) are the same pair: their values add up.
         labels: the order of the spins; by default as they first occur in h, then J.
         offset: the constant of the energy.
+        sparse: whether to keep J as its edges (`SparseCouplings`) or as an (n, n) array; None for
+            edges where there are more than 1000 spins and less than a tenth of the pairs is
+            coupled.
 
     Raises:
         ValueError: a spin coupled to itself, or a label that is not among labels.
     """
     edges = [(a, b, weight) for (a, b), weight in (J or {}).items()]
-    return from_edges(edges, h=h, labels=labels, offset=offset)
+    return from_edges(edges, h=h, labels=labels, offset=offset, sparse=sparse)
 
 
 def from_edges(
@@ -56,6 +61,7 @@ def from_edges(
     *,
     labels: Sequence[Hashable] | None = None,
     offset: float = 0.0,
+    sparse: bool | None = None,
 ) -> IsingProblem:
     """A problem from a list of (spin, spin, coupling), in this package's sign.
 
@@ -70,7 +76,6 @@ def from_edges(
         names = labels
     place = {name: position for position, name in enumerate(names)}
     linear = np.zeros(len(names))
-    coupling = np.zeros((len(names), len(names)))
     for name, field in fields.items():
         linear[_position(place, name)] += field
     for a, b, weight in listed:
@@ -79,78 +84,94 @@ def from_edges(
                 f"spin {a!r} is coupled to itself with {weight!r}; s*s = 1 is a constant: leave "
                 f"the edge out, or add it to offset if energies matter"
             )
-        i, j = _position(place, a), _position(place, b)
-        coupling[i, j] += weight
-        coupling[j, i] += weight
-    return IsingProblem(linear, coupling, labels=names, offset=offset)
+    graph = SparseCouplings.from_pairs(
+        len(names),
+        [_position(place, a) for a, _, _ in listed],
+        [_position(place, b) for _, b, _ in listed],
+        [weight for _, _, weight in listed],
+    )
+    return IsingProblem(linear, _couplings(graph, sparse), labels=names, offset=offset)
 
 
 def from_qubo(
-    Q: Any, *, labels: Sequence[Hashable] | None = None, offset: float = 0.0
+    Q: Any,
+    *,
+    labels: Sequence[Hashable] | None = None,
+    offset: float = 0.0,
+    sparse: bool | None = None,
 ) -> IsingProblem:
     """The Ising problem with E(s) = sum_ij Q_ij x_i x_j + offset at x = (1 + s) / 2.
 
     Args:
-        Q: a square matrix (both triangles count, as in x'Qx) or a dict {(a, b): value}, (a, a)
-            being the linear terms.
+        Q: a square matrix (both triangles count, as in x'Qx), of scipy.sparse too, or a dict
+            {(a, b): value}, (a, a) being the linear terms.
         labels: the variables' order; by default as they first occur in a dict.
         offset: a constant that stays in the energy.
+        sparse: as for `from_dicts`.
     """
     if isinstance(Q, Mapping):
         names: Sequence[Hashable] = _default(labels, dict.fromkeys(v for pair in Q for v in pair))
         place = {name: position for position, name in enumerate(names)}
-        matrix = np.zeros((len(names), len(names)))
-        for (a, b), value in Q.items():
-            matrix[_position(place, a), _position(place, b)] += value
+        rows = np.array([_position(place, a) for a, _ in Q], int)
+        columns = np.array([_position(place, b) for _, b in Q], int)
+        values = to_numpy(check.real_array("Q", list(Q.values())))
     else:
-        matrix = to_numpy(check.real_array("Q", Q))
+        matrix = Q if is_sparse(Q) else to_numpy(check.real_array("Q", Q))
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
             raise ValueError(f"Q must be a square matrix; it has shape {matrix.shape}")
-        names = _default(labels, range(len(matrix)))
-    check.check_finite("Q", matrix)
-    pairs = matrix + matrix.T
-    np.fill_diagonal(pairs, 0.0)
-    diagonal = np.diagonal(matrix)
+        names = _default(labels, range(matrix.shape[0]))
+        if is_sparse(Q):
+            listed = Q.tocoo()
+            rows, columns, values = listed.row, listed.col, check.real_array("Q", listed.data)
+        else:
+            check.check_finite("Q", matrix)
+            rows, columns = np.nonzero(matrix)
+            values = matrix[rows, columns]
+    check.check_finite("Q", values)
+    apart, num_spins = rows != columns, len(names)
+    diagonal = np.bincount(rows[~apart], values[~apart], minlength=num_spins)
+    ends, weights = (rows[apart], columns[apart]), values[apart].astype(float)
+    shares = sum(np.bincount(at, weights, minlength=num_spins) for at in ends)
     return IsingProblem(
-        flip_sign(diagonal / 2 + pairs.sum(axis=1) / 4),
-        flip_sign(pairs / 4),
+        flip_sign(diagonal / 2 + shares / 4),
+        _couplings(SparseCouplings.from_pairs(num_spins, *ends, flip_sign(weights / 4)), sparse),
         labels=names,
-        offset=offset + diagonal.sum() / 2 + pairs.sum() / 8,
+        offset=offset + diagonal.sum() / 2 + weights.sum() / 4,
     )
 
 
-def from_bqm(bqm: "dimod.BinaryQuadraticModel") -> IsingProblem:
+def from_bqm(bqm: "dimod.BinaryQuadraticModel", *, sparse: bool | None = None) -> IsingProblem:
     """A dimod binary quadratic model, SPIN or BINARY; energies agree, offset included.
 
-    For a BINARY model x = (1 + s) / 2, so `SampleResult.probability` is <x>.
+    For a BINARY model x = (1 + s) / 2, so `SampleResult.probability` is <x>. sparse is as for
+    `from_dicts`.
     """
     labels = list(bqm.variables)
     vectors = bqm.spin.to_numpy_vectors(variable_order=labels)
-    coupling = np.zeros((len(labels), len(labels)))
     rows, columns, values = vectors.quadratic
-    np.add.at(coupling, (rows, columns), values)
+    graph = SparseCouplings.from_pairs(len(labels), rows, columns, flip_sign(values))
     return IsingProblem(
         flip_sign(np.asarray(vectors.linear_biases, float)),
-        flip_sign(coupling + coupling.T),
+        _couplings(graph, sparse),
         labels=labels,
         offset=float(vectors.offset),
     )
 
 
 def from_networkx(
-    graph: "networkx.Graph", *, field: str = "h", coupling: str = "J"
+    graph: "networkx.Graph", *, field: str = "h", coupling: str = "J", sparse: bool | None = None
 ) -> IsingProblem:
     """A problem from a graph: node attribute `field` (default 0), edge attribute `coupling`.
 
-    The sign is this package's. Raises ValueError naming the first edge without the attribute.
+    The sign is this package's; sparse is as for `from_dicts`. Raises ValueError naming the first
+    edge without the attribute.
     """
     for a, b, data in graph.edges(data=True):
         if coupling not in data:
             raise ValueError(f"edge ({a!r}, {b!r}) has no attribute {coupling!r}")
     edges = [(a, b, data[coupling]) for a, b, data in graph.edges(data=True)]
-    return from_edges(
-        edges, h={node: data.get(field, 0.0) for node, data in graph.nodes(data=True)}
-    )
+    fields = {node: data.get(field, 0.0) for node, data in graph.nodes(data=True)}
+    return from_edges(edges, h=fields, sparse=sparse)
 
 
 def single(problem: IsingProblem, index: tuple[int, ...] | int = ()) -> IsingProblem:
@@ -168,22 +189,22 @@ def single(problem: IsingProblem, index: tuple[int, ...] | int = ()) -> IsingPro
     if any(not -size <= i < size for i, size in zip(at, batch, strict=True)):
         raise ValueError(f"index {at} is outside batch {batch}")
     local, n = problem.to_numpy(), problem.num_spins
+    keep = np.arange(n)
+    if local.present is not None:
+        keep = np.flatnonzero(np.broadcast_to(local.present, (*batch, n))[at])
     pick = {
         name: np.broadcast_to(array, (*batch, *[n] * core))[at]
         for name, array, core in (
             ("h", local.h, 1),
-            ("J", local.J, 2),
+            ("J", None if local.is_sparse else local.J, 2),
             ("K", local.K, 3),
             ("offset", local.offset, 0),
         )
         if array is not None
     }
-    keep = np.arange(n)
-    if local.present is not None:
-        keep = np.flatnonzero(np.broadcast_to(local.present, (*batch, n))[at])
     return IsingProblem(
         pick["h"][keep],
-        pick["J"][np.ix_(keep, keep)],
+        local.J.among(keep) if local.is_sparse else pick["J"][np.ix_(keep, keep)],
         pick["K"][np.ix_(keep, keep, keep)] if "K" in pick else None,
         labels=[problem.labels[i] for i in keep],
         offset=pick["offset"],
@@ -195,11 +216,11 @@ def to_dicts(
 ) -> tuple[dict[Hashable, float], dict[tuple[Hashable, Hashable], float], float]:
     """(h, J, offset) of one problem by label, in this package's sign; zero couplings left out."""
     one = _without_three_body(single(problem, index))
-    rows, columns = np.nonzero(np.triu(one.J, 1))
+    rows, columns, values = _pairs(one.J)
     fields = dict(zip(one.labels, one.h.tolist(), strict=True))
     couplings = {
-        (one.labels[i], one.labels[j]): float(one.J[i, j])
-        for i, j in zip(rows, columns, strict=True)
+        (one.labels[i], one.labels[j]): float(value)
+        for i, j, value in zip(rows, columns, values, strict=True)
     }
     return fields, couplings, float(one.offset)
 
@@ -216,13 +237,14 @@ def to_qubo(
 ) -> tuple[dict[tuple[Hashable, Hashable], float], float]:
     """(Q, offset) with E = sum Q_ab x_a x_b + offset at s = 2 x - 1, for one problem."""
     one = _without_three_body(single(problem, index))
-    linear, quadratic = flip_sign(one.h), flip_sign(one.J)
-    diagonal = 2 * linear - 2 * quadratic.sum(axis=1)
+    rows, columns, couplings = _pairs(one.J)
+    linear, quadratic = flip_sign(one.h), flip_sign(couplings)
+    shares = sum(np.bincount(at, quadratic, minlength=one.num_spins) for at in (rows, columns))
+    diagonal = 2 * linear - 2 * shares
     Q = {(name, name): float(value) for name, value in zip(one.labels, diagonal, strict=True)}
-    rows, columns = np.nonzero(np.triu(quadratic, 1))
-    for i, j in zip(rows, columns, strict=True):
-        Q[one.labels[i], one.labels[j]] = float(4 * quadratic[i, j])
-    return Q, float(one.offset - linear.sum() + quadratic.sum() / 2)
+    for i, j, value in zip(rows, columns, quadratic, strict=True):
+        Q[one.labels[i], one.labels[j]] = float(4 * value)
+    return Q, float(one.offset - linear.sum() + quadratic.sum())
 
 
 def to_bqm(problem: IsingProblem, index: tuple[int, ...] | int = ()) -> "dimod.BQM":
@@ -231,13 +253,11 @@ def to_bqm(problem: IsingProblem, index: tuple[int, ...] | int = ()) -> "dimod.B
     return bqm_of(one.h, one.J, one.labels, float(one.offset))
 
 
-def bqm_of(
-    h: np.ndarray, J: np.ndarray, labels: Sequence[Hashable], offset: float = 0.0
-) -> "dimod.BQM":
-    """A dimod BQM from fields (n,) and couplings (n, n) in this package's sign."""
+def bqm_of(h: np.ndarray, J: Array, labels: Sequence[Hashable], offset: float = 0.0) -> "dimod.BQM":
+    """A dimod BQM from fields (n,) and couplings, (n, n) or sparse, in this package's sign."""
     dimod = import_dimod("a binary quadratic model")
-    rows, columns = np.nonzero(np.triu(J, 1))
-    quadratic = (rows, columns, flip_sign(J[rows, columns]))
+    rows, columns, values = _pairs(J)
+    quadratic = (rows, columns, flip_sign(values))
     bqm = dimod.BQM.from_numpy_vectors(flip_sign(h), quadratic, offset, "SPIN")
     bqm.relabel_variables(dict(enumerate(labels)))
     return bqm
@@ -253,7 +273,8 @@ def to_sampleset(result: "SampleResult", index: tuple[int, ...] | int = ()) -> "
     one = single(result.problem, index)
     at = _as_tuple(index)
     states = to_numpy(result.samples)[at]
-    kept = [result.problem.labels.index(label) for label in one.labels]
+    place = {label: column for column, label in enumerate(result.problem.labels)}
+    kept = [place[label] for label in one.labels]
     states = states[:, kept]
     return dimod.SampleSet.from_samples(
         (states, list(one.labels)),
@@ -300,6 +321,22 @@ def import_dimod(what: str) -> Any:
     except ImportError:
         raise MissingExtraError(what, "dimod") from None
     return dimod
+
+
+def _couplings(graph: SparseCouplings, sparse: bool | None) -> Any:
+    """J of a problem: the graph, or its dense array."""
+    if sparse is None:
+        pairs = graph.num_spins * (graph.num_spins - 1) / 2
+        sparse = graph.num_spins > SPARSE_FROM and graph.num_edges < pairs / 10
+    return graph if sparse else graph.toarray()
+
+
+def _pairs(J: Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(j, k, J_jk) of the couplings j < k other than zero, of a NumPy or a sparse J."""
+    if isinstance(J, SparseCouplings):
+        return J.first, J.second, J.values
+    rows, columns = np.nonzero(np.triu(J, 1))
+    return rows, columns, J[rows, columns]
 
 
 def _as_tuple(index: Any) -> tuple[int, ...]:

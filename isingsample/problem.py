@@ -19,6 +19,7 @@ import numpy as np
 
 from isingsample import _validation as check
 from isingsample._arrays import Array, is_torch, like, namespace, to_numpy
+from isingsample.couplings import SPARSE_FROM, SparseCouplings, check_dense_size, is_sparse
 from isingsample.energies import interactions
 
 
@@ -34,9 +35,11 @@ class IsingProblem:
     Attributes:
         h: fields, (..., n); the leading axes are the batch.
         J: couplings, (n, n) or (..., n, n) broadcast against h's batch; symmetric with zero
-            diagonal. None means no couplings.
+            diagonal. Or a scipy.sparse matrix or array (n, n) of any format, or
+            SparseCouplings: then nothing of size n**2 is made, J is kept as SparseCouplings, on
+            the host, and is a constant for gradients. None means no couplings.
         K: three-body couplings, (n, n, n) or (..., n, n, n), symmetric under every
-            permutation and zero where an index repeats; or None.
+            permutation and zero where an index repeats; or None. Not with a sparse J.
         present: (..., n) bool, or None for all. An absent spin is removed from its problem:
             magnetization 0, probability 0, samples 0.
         labels: n distinct hashables, the spins' names; 0 ... n-1 by default.
@@ -46,7 +49,7 @@ class IsingProblem:
     Raises:
         TypeError: an array that does not hold real numbers.
         ValueError: a shape that does not fit, NaN or infinity, a J or K that is not symmetric
-            or couples a spin to itself, labels that repeat.
+            or couples a spin to itself, a sparse J with a K, labels that repeat.
     """
 
     h: Array
@@ -59,17 +62,22 @@ class IsingProblem:
     def __post_init__(self) -> None:
         given = {name: getattr(self, name) for name in ("h", "J", "K", "offset")}
         given = {name: a for name, a in given.items() if a is not None or name not in "JK"}
-        arrays = _same_library({name: check.real_array(name, a) for name, a in given.items()})
+        graph = _graph(given)
+        arrays = {name: check.real_array(name, a) for name, a in given.items()}
         if arrays["h"].ndim < 1:
             raise ValueError("h must have at least one axis, (..., n); it is a single number")
+        num_spins = arrays["h"].shape[-1]
+        if not given.keys() & {"J", "K"} and num_spins > SPARSE_FROM:
+            graph = SparseCouplings.from_pairs(num_spins, [], [], [])
+            arrays["J"] = arrays["h"].reshape(-1)[:0]
+        arrays = _same_library(arrays)
         for name, array in arrays.items():
             check.check_finite(name, array)
-        num_spins = arrays["h"].shape[-1]
-        if "J" not in arrays:
-            arrays["J"] = like(np.zeros((num_spins, num_spins)), arrays["h"])
-        check.check_square("J", arrays["J"], num_spins, rank=2)
-        exact = check.check_couplings("J", arrays["J"])
-        arrays["J"] = _symmetrised(arrays["J"], rank=2, exact=exact)
+        if graph is not None:
+            check.check_square("J", graph, num_spins, rank=2)
+            arrays["J"] = graph.with_values(to_numpy(arrays["J"]))
+        else:
+            arrays["J"] = _dense_couplings(arrays, num_spins)
         if "K" in arrays:
             check.check_square("K", arrays["K"], num_spins, rank=3)
             exact = check.check_three_body("K", arrays["K"])
@@ -152,13 +160,39 @@ class IsingProblem:
             object.__setattr__(problem, name, fields[name])
         return problem
 
+    @property
+    def is_sparse(self) -> bool:
+        """Whether J is SparseCouplings."""
+        return isinstance(self.J, SparseCouplings)
+
+    @property
+    def edges(self) -> np.ndarray:
+        """The pairs j < k that are coupled in any problem of the batch, ascending: (edges, 2)."""
+        if isinstance(self.J, SparseCouplings):
+            return np.stack([self.J.first, self.J.second], axis=-1)
+        J = to_numpy(self.J)
+        coupled = (J != 0).any(axis=tuple(range(J.ndim - 2)))
+        return np.argwhere(np.triu(coupled, 1))
+
+    def to_dense(self) -> "IsingProblem":
+        """The same problem with a dense J, in h's library.
+
+        Raises:
+            TooLargeError: J is sparse and has more than 8192 spins.
+        """
+        if not isinstance(self.J, SparseCouplings):
+            return self
+        check_dense_size("J", self.num_spins, "Make it by J.toarray() if you must")
+        fields = {name: getattr(self, name) for name in ("h", "K", "present", "labels", "offset")}
+        return IsingProblem.unvalidated(J=like(self.J.toarray(), self.h), **fields)
+
     def to_numpy(self) -> "IsingProblem":
         """The same problem on the host, in NumPy arrays without autograd history."""
         if not is_torch(self.h):
             return self
         return IsingProblem.unvalidated(
             h=to_numpy(self.h),
-            J=to_numpy(self.J),
+            J=self.J if self.is_sparse else to_numpy(self.J),
             K=None if self.K is None else to_numpy(self.K),
             present=self.present,
             labels=self.labels,
@@ -167,10 +201,38 @@ class IsingProblem:
 
     def __repr__(self) -> str:
         parts = [f"num_spins={self.num_spins}", f"batch_shape={self.batch_shape}"]
+        parts += [f"num_edges={self.J.num_edges}"] if self.is_sparse else []
         parts += ["three_body=True"] if self.K is not None else []
         parts += [f"dtype={str(self.h.dtype).removeprefix('torch.')}"]
         parts += [f"device={self.h.device}"] if is_torch(self.h) else []
         return f"IsingProblem({', '.join(parts)})"
+
+
+def _graph(given: dict[str, Any]) -> SparseCouplings | None:
+    """A sparse J, whose values take its place in given; None where J is dense or missing."""
+    J = given.get("J")
+    if is_sparse(J):
+        J = SparseCouplings.from_matrix(J)
+    for name, array in given.items():
+        if name != "J" and is_sparse(array):
+            raise TypeError(f"{name} is a scipy.sparse matrix, as only J can be; use toarray()")
+    if not isinstance(J, SparseCouplings):
+        return None
+    if "K" in given:
+        raise ValueError(
+            "a sparse J goes without three-body couplings K, which have n**3 entries; "
+            "pass J.toarray() with K, or no K"
+        )
+    given["J"] = J.values
+    return J
+
+
+def _dense_couplings(arrays: dict[str, Array], num_spins: int) -> Array:
+    J = arrays.get("J")
+    if J is None:
+        J = like(np.zeros((num_spins, num_spins)), arrays["h"])
+    check.check_square("J", J, num_spins, rank=2)
+    return _symmetrised(J, rank=2, exact=check.check_couplings("J", J))
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:

@@ -34,6 +34,7 @@ def enumerate_moments(problem: IsingProblem, beta: float = 1.0) -> Moments:
 
     Cost 2**n n**3 in Python for each problem: for tests, n up to about 10.
     """
+    problem = problem.to_dense()
     n, batch = problem.num_spins, problem.batch_shape
     h = np.broadcast_to(to_numpy(problem.h).astype(float), (*batch, n))
     J = np.broadcast_to(to_numpy(problem.J).astype(float), (*batch, n, n))

@@ -16,7 +16,7 @@ def rounding(problem: IsingProblem, beta: float = 1.0, *, with_offset: bool = Fa
     An energy of size E carries an error of E * eps, an exponential of it a relative error
     of the same size; the factor covers the few operations on the way.
     """
-    wide = problem.to_numpy()
+    wide = problem.to_dense().to_numpy()
     largest = np.abs(wide.h).sum(axis=-1).max(initial=0.0)
     largest += np.abs(wide.J).sum(axis=(-2, -1)).max(initial=0.0) / 2
     if wide.K is not None:

@@ -8,6 +8,9 @@ from isingsample.formats.errors import FormatError, finite_number, numbered_fiel
 from isingsample.interop import from_qubo
 from isingsample.problem import IsingProblem
 
+# A variable's name, its place by name, and its field and a few copies of it.
+_BYTES_PER_NODE = 200.0
+
 
 def read_qubo(path: Path) -> IsingProblem:
     """The Ising problem whose energy is the QUBO's value x'Qx at x = (1 + s) / 2.
@@ -54,11 +57,11 @@ def _program_line(path: Path, line: int, fields: list[str]) -> tuple[int, int, i
             path, f"expected 'p qubo 0 maxNodes nNodes nLinks', found {' '.join(fields)!r}", line
         )
     max_nodes, nodes, links = map(int, fields[3:])
-    needed, available = 32.0 * max_nodes**2, available_memory()
+    needed, available = _BYTES_PER_NODE * max_nodes, available_memory()
     if needed > available:
         raise FormatError(
             path,
-            f"{max_nodes} variables need {readable_bytes(needed)} of memory for their couplings, "
+            f"{max_nodes} variables need {readable_bytes(needed)} of memory, "
             f"and {readable_bytes(available)} are available",
             line,
         )

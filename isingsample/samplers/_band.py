@@ -6,6 +6,7 @@ import numpy as np
 
 from isingsample._arrays import Array, detach, like, namespace, records_gradient, to_numpy
 from isingsample.blocks import Block
+from isingsample.couplings import SparseCouplings
 from isingsample.energies import pair_products, spin_table
 
 
@@ -34,6 +35,8 @@ def outermost(block: Block, *, learned: bool) -> Outermost:
         learned: count every entry of an array that requires a gradient, for that of an entry is
             not zero where the entry is.
     """
+    if isinstance(block.J, SparseCouplings):
+        return _longest_edge(block.J, block.spins)
     arrays = {"J": block.J} if block.K is None else {"J": block.J, "K": block.K}
     terms = []
     for name, couplings in arrays.items():
@@ -43,6 +46,14 @@ def outermost(block: Block, *, learned: bool) -> Outermost:
         else:
             terms.append(_outermost(name, to_numpy(couplings) != 0, block.spins))
     return max(terms, key=lambda term: term.distance)
+
+
+def _longest_edge(J: SparseCouplings, spins: np.ndarray) -> Outermost:
+    if not J.num_edges:
+        return Outermost(0, "J", (int(spins[0]), int(spins[0])), False)
+    at = int((J.second - J.first).argmax())
+    first, second = int(J.first[at]), int(J.second[at])
+    return Outermost(second - first, "J", (int(spins[first]), int(spins[second])), False)
 
 
 def _outermost(name: str, couples: np.ndarray, spins: np.ndarray) -> Outermost:
@@ -78,6 +89,11 @@ class Band:
     def cut(cls, block: Block, width: int) -> "Band":
         """The band of a block that has no couplings outside it."""
         width = max(1, width)
+        if isinstance(block.J, SparseCouplings):
+            J = block.J
+            oldest_first = np.zeros((1, block.num_spins, width))
+            oldest_first[0, J.second, width - (J.second - J.first)] = J.values
+            return cls(block.h, like(oldest_first, block.h), width)
         sites = np.arange(block.num_spins)[:, None]
         window = sites - width + np.arange(width)  # (n, width)
 

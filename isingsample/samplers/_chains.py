@@ -21,6 +21,8 @@ from isingsample.samplers.base import Minimizer, Solution
 from isingsample.streams import Seed, Streams
 
 _WATCHED, _DRAWS = 32, 32  # chains of each problem that are diagnosed, and draws of each
+# Numbers that the diagnosis keeps at a time; above some 20000 spins it watches fewer chains.
+_HISTORY = 2**25
 _ROUNDING = 2.0**-24  # of a probability in the kernels, which a spread of 0 would hide
 
 
@@ -46,8 +48,11 @@ class Chains:
 class ChainSampler(Minimizer):
     """A sampler whose reads are the last states of Markov chains.
 
-    Tensors on a GPU are sampled there by `_on_device()`, others on the host.
+    Tensors on a GPU are sampled there by `_on_device()`, others, and those with a sparse J, on the
+    host.
     """
+
+    takes_sparse: ClassVar[bool] = True
 
     num_reads: int
     num_sweeps: int
@@ -61,7 +66,8 @@ class ChainSampler(Minimizer):
 
     def sample(self, problem: IsingProblem, *, beta: Any = 1.0, seed: Seed = None) -> SampleResult:
         """As for every sampler; warns of problems that have not converged."""
-        run = self._on_device().sample if on_accelerator(problem) else super().sample
+        on_device = on_accelerator(problem) and not problem.is_sparse
+        run = self._on_device().sample if on_device else super().sample
         result = run(problem, beta=beta, seed=seed)
         warn_unless_converged(self.name, result.info, self._remedy)
         return result
@@ -148,11 +154,14 @@ def blank_tally(
     """A Tally of zeros for samples (queries, reads, n), diagnosing at most `watched` chains."""
     queries, reads, num_spins = samples.shape
     stride = max(1, kept // _DRAWS)
+    fitting = max(4, _HISTORY // max(1, num_spins * (kept // stride)))
     side = num_spins if pairs else 0
     return kernel_runs.Tally(
         up=np.zeros((tasks, num_spins)),
         squares=np.zeros((tasks, num_spins)),
-        series=np.zeros((queries, min(reads, watched, _WATCHED), kept // stride), np.float32),
+        series=np.zeros(
+            (queries, min(reads, watched, fitting, _WATCHED), kept // stride), np.float32
+        ),
         pairs=np.zeros((tasks, side, side)),
     )
 
@@ -218,7 +227,7 @@ def lowest(block: Block, samples: np.ndarray) -> np.ndarray:
     for group, found in enumerate(states):  # one group at a time: states become floats
         K = None if block.K is None else block.K[group]
         spins = found.astype(float)
-        gain = interactions(spins, block.J[group], K)
+        gain = interactions(spins, block.couplings(group), K)
         gain += (spins @ block.h[group][..., None])[..., 0]
         best[group] = found[np.arange(len(found)), gain.argmax(axis=-1)]
     return best

@@ -167,7 +167,8 @@ def sample_child(
         yield (
             at,
             child.sample(
-                bqm_of(scale * block.h[at], scale * block.J[at[0]], block.labels), **arguments
+                bqm_of(scale * block.h[at], scale * block.couplings(at[0]), block.labels),
+                **arguments,
             ),
         )
 
@@ -207,7 +208,7 @@ def reads_at_unit_temperature(
             )
         drawn[at] = reads
     if how.skips_free_spins:
-        coupled = (block.J != 0).any(axis=-1)[:, None]
+        coupled = (block.coupling_sums() > 0)[:, None]
         free = ((beta * block.h == 0) & ~coupled)[:, :, None]
         drawn = np.where(free, _coins(block, num_reads, streams), drawn)
     return drawn

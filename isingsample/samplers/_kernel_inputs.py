@@ -3,6 +3,7 @@
 import numpy as np
 
 from isingsample.blocks import Block
+from isingsample.couplings import Entries
 from isingsample.energies import pair_indices
 from isingsample.samplers._kernel_runs import Problems
 from isingsample.samplers._kernels import GROUP, Couplings
@@ -23,10 +24,9 @@ def kernel_inputs(block: Block, streams: Streams) -> tuple[Problems, Couplings]:
     """
     groups, queries, num_spins = block.h.shape
     # The one pass over all of J, which may be large and nearly empty.
-    at = np.flatnonzero(block.J)
-    J = block.J.ravel()[at]
+    entries = block.entries()
     largest = np.zeros(groups)
-    np.maximum.at(largest, at // num_spins**2, np.abs(J))
+    np.maximum.at(largest, entries.row // num_spins, np.abs(entries.value))
     if block.K is not None:
         largest = np.maximum(largest, np.abs(block.K).max(axis=(1, 2, 3)))
     group_exponent = _exponent(largest)
@@ -40,7 +40,7 @@ def kernel_inputs(block: Block, streams: Streams) -> tuple[Problems, Couplings]:
         place=block.index.ravel().astype(np.int64),
         key=np.array(streams.key, np.uint64),
     )
-    return problems, _couplings(block, at, J, group_exponent)
+    return problems, _couplings(block, entries, group_exponent)
 
 
 def _exponent(largest: np.ndarray) -> np.ndarray:
@@ -50,16 +50,16 @@ def _exponent(largest: np.ndarray) -> np.ndarray:
     return exponent
 
 
-def _couplings(block: Block, at: np.ndarray, J: np.ndarray, exponent: np.ndarray) -> Couplings:
-    """Couplings from the entries J of block.J at flat positions, all others being zero."""
-    groups, num_spins = block.J.shape[:2]
-    row, neighbours = np.divmod(at, num_spins)
-    weights = np.ldexp(J, -exponent[row // num_spins])
+def _couplings(block: Block, entries: Entries, exponent: np.ndarray) -> Couplings:
+    """Couplings from the entries of a block's J."""
+    groups, num_spins = len(block.index), block.num_spins
+    row, neighbours, values = entries
+    weights = np.ldexp(values, -exponent[row // num_spins])
     counts = np.bincount(row, minlength=groups * num_spins)
     padded = -(-counts // GROUP) * GROUP
     ends = np.cumsum(padded)
     # Where each neighbour goes: its place in the list, moved on by the gaps of the rows before.
-    place = np.arange(len(at)) + np.repeat(
+    place = np.arange(len(row)) + np.repeat(
         ends - padded - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts
     )
     total = int(padded.sum())

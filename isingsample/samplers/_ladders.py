@@ -18,7 +18,7 @@ def first_ladder(block: Block, beta: float, rungs: int) -> np.ndarray:
     Returns:
         (queries, rungs), flattened over groups.
     """
-    felt = np.abs(block.J).sum(axis=-1, dtype=float).max(axis=-1)
+    felt = block.coupling_sums().max(axis=-1)
     if block.K is not None:
         felt = felt + np.abs(block.K).sum(axis=(-2, -1), dtype=float).max(axis=-1) / 2
     # Couplings that add up to 1/2 hold nothing; fields alone build no barriers.

@@ -1,8 +1,8 @@
 """The mean-field equation of a block of queries: its solution and how that responds.
 
 beta is multiplied into h, J and K throughout. Shapes: m, h and what is like them (groups,
-queries, n); J (groups, n, n); K, where there is any, (groups, n(n-1)/2, n), a row for each pair
-of spins, with the pair's coupling to every third spin.
+queries, n); J (groups, n, n), or SparseCouplings in NumPy; K, where there is any, (groups,
+n(n-1)/2, n), a row for each pair of spins, with the pair's coupling to every third spin.
 """
 
 import warnings
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from isingsample._arrays import Array, detach, like, namespace
+from isingsample.couplings import SparseCouplings
 from isingsample.energies import pair_indices, pair_products
 from isingsample.samplers._fixed_point import DampedIteration, Settled
 
@@ -30,11 +31,13 @@ class Equation:
     def solve(self, h: Array, *couplings: Array) -> Settled:
         """The solution that iteration from m = tanh(h) leads to."""
         xp = namespace(h)
+        # A sparse J belongs to all groups, of which there is one.
+        is_shared = isinstance(couplings[0], SparseCouplings)
 
-        def step(m: Array, h: Array, *couplings: Array) -> Array:
-            return xp.tanh(self.field(m, h, *couplings))
+        def step(m: Array, h: Array, *by_group: Array) -> Array:
+            return xp.tanh(self.field(m, h, *(couplings if is_shared else by_group)))
 
-        return self.iteration.settle(step, xp.tanh(h), (h,), couplings)
+        return self.iteration.settle(step, xp.tanh(h), (h,), () if is_shared else couplings)
 
     def field(self, m: Array, h: Array, J: Array, K: Array | None = None) -> Array:
         """The field on each spin when the others have averages m."""

@@ -31,6 +31,7 @@ from isingsample import _validation as check
 from isingsample._arrays import Array, is_torch, like, namespace
 from isingsample._info import Info, Later
 from isingsample.blocks import Block, join, split
+from isingsample.couplings import check_dense_size
 from isingsample.problem import IsingProblem
 from isingsample.result import SampleResult
 from isingsample.streams import Seed, Streams
@@ -129,6 +130,11 @@ class Sampler(ABC):
         """Whether PyTorch can differentiate the moments, tensors having gone in."""
         return False
 
+    @property
+    def takes_sparse(self) -> bool:
+        """Whether `_solve` takes blocks with SparseCouplings; else they are made dense first."""
+        return False
+
     def sample(self, problem: IsingProblem, *, beta: Any = 1.0, seed: Seed = None) -> SampleResult:
         """Moments, and samples where the sampler draws any, of every problem of a batch.
 
@@ -141,14 +147,15 @@ class Sampler(ABC):
         Raises:
             TypeError: problem is not an IsingProblem, or beta or seed is of the wrong kind.
             ValueError: beta is not finite or negative, or the problem does not suit the sampler.
+            TooLargeError: the problem's couplings are sparse, the sampler takes only dense ones,
+                and they would be too large.
             MissingExtraError: an optional dependency is not installed.
         """
         started = time.perf_counter_ns()
         check_is_problem(problem)
         beta = check_beta(beta, problem, on_host=self.runs_on_host)
-        self._check(problem)
+        local = self._local(problem)
         streams = Streams.from_seed(seed)
-        local = problem.to_numpy() if self.runs_on_host else problem
         blocks = split(local)
         prepared = time.perf_counter_ns()
         solved = self._solve_all(blocks, beta, streams)
@@ -179,6 +186,18 @@ class Sampler(ABC):
     def options(self) -> dict[str, Any]:
         """The options by name, secrets left out."""
         return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.repr}
+
+    def _local(self, problem: IsingProblem) -> IsingProblem:
+        """The problem, checked, in the form that `_solve` takes."""
+        if problem.is_sparse and not self.takes_sparse:
+            remedy = (
+                f"{self.name!r} takes dense couplings only; 'gibbs', 'sa', 'tempering', "
+                f"'transfer', 'mean_field' and 'dimod' take sparse ones"
+            )
+            check_dense_size("J", problem.num_spins, remedy)
+            problem = problem.to_dense()
+        self._check(problem)
+        return problem.to_numpy() if self.runs_on_host else problem
 
     def _check(self, problem: IsingProblem) -> None:  # noqa: B027  (nothing to check by default)
         """Refuse problems that do not suit this sampler, before any work."""
@@ -265,9 +284,8 @@ class Minimizer(Sampler):
             state (..., n) int8 and its energy (...), in the problem's library.
         """
         check_is_problem(problem)
-        self._check(problem)
+        local = self._local(problem)
         streams = Streams.from_seed(seed)
-        local = problem.to_numpy() if self.runs_on_host else problem
         blocks = split(local)
         states = [
             _nothing_to_solve(block, None).magnetization

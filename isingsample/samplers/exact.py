@@ -91,7 +91,7 @@ class Exact(Minimizer):
                 "they have different numbers of states"
             )
 
-        blocks = split(problem)
+        blocks = split(problem.to_dense())
         if blocks[0].index.size == 0:
             return like(np.zeros((*problem.batch_shape, 2**problem.num_spins)), problem.h)
 

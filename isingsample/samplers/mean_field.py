@@ -18,8 +18,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from isingsample import _validation as check
-from isingsample._arrays import Array, detach, is_torch, namespace, to_numpy
+from isingsample._arrays import Array, detach, is_torch, like, namespace, to_numpy
 from isingsample.blocks import Block
+from isingsample.couplings import SparseCouplings, check_dense_size
 from isingsample.energies import pair_indices
 from isingsample.problem import IsingProblem
 from isingsample.result import SampleResult
@@ -75,6 +76,7 @@ class MeanField(Sampler):
 
     name: ClassVar[str] = "mean_field"
     runs_on_host: ClassVar[bool] = False
+    takes_sparse: ClassVar[bool] = True
     differentiable: ClassVar[bool] = True
     thermal: ClassVar[bool] = False
 
@@ -100,8 +102,10 @@ class MeanField(Sampler):
 
     def _solve(self, block: Block, beta: Any, streams: Streams) -> Solution:
         equation = self._equation
+        # NumPy sums over the edges of a sparse J; PyTorch, which differentiates, gets a matrix.
+        J = _dense(block) if is_torch(block.h) else block.J
         with np.errstate(over="ignore"):  # what overflows is refused
-            h, J = beta * block.h, beta * block.J
+            h, J = beta * block.h, beta * J
             couplings = (J,) if block.K is None else (J, beta * block.K[:, *pair_indices(J)])
             _check_range(h, *couplings, *([J * J] if equation.reaction else []))
         found = equation.solve(detach(h), *map(detach, couplings))
@@ -114,7 +118,7 @@ class MeanField(Sampler):
             m,
             _logistic(equation.field(m, h, *couplings)),
             namespace(m).full_like(found.x, np.nan),
-            correlation=lambda: equation.correlation(m, *couplings),
+            correlation=lambda: equation.correlation(m, *map(_as_matrix, couplings)),
             per_query={"converged": found.converged, "iterations": found.iterations},
         )
 
@@ -122,6 +126,18 @@ class MeanField(Sampler):
     def _equation(self) -> Equation:
         iteration = DampedIteration(self.max_iterations, self.damping, self.tolerance)
         return Equation(self.order == "tap", iteration)
+
+
+def _dense(block: Block) -> Array:
+    """J of a block as (groups, n, n), in h's library."""
+    if not isinstance(block.J, SparseCouplings):
+        return block.J
+    check_dense_size("J", block.num_spins, "mean_field takes a sparse J with NumPy arrays")
+    return like(block.J.toarray()[None], block.h)
+
+
+def _as_matrix(couplings: Array) -> Array:
+    return couplings.toarray()[None] if isinstance(couplings, SparseCouplings) else couplings
 
 
 def _logistic(field: Array) -> Array:
@@ -136,10 +152,18 @@ def _logistic(field: Array) -> Array:
     return xp.where(up, xp.ones_like(weight), weight) / (1 + weight)
 
 
+def _sizes(couplings: Array) -> Array:
+    """The sum of absolute values of a spin's couplings: (groups, n)."""
+    if isinstance(couplings, SparseCouplings):
+        return couplings.sizes()[None]
+    xp = namespace(couplings)
+    return xp.sum(xp.abs(couplings), axis=-2)
+
+
 def _check_range(h: Array, *couplings: Array) -> None:
     """ValueError unless the largest field that a spin could feel is finite."""
     xp = namespace(h)
-    largest = xp.abs(h) + sum(xp.sum(xp.abs(c), axis=-2) for c in couplings)[:, None]
+    largest = xp.abs(h) + sum(_sizes(c) for c in couplings)[:, None]
     if not np.isfinite(to_numpy(largest)).all():
         raise ValueError(
             f"beta times the fields or couplings leaves the range of "

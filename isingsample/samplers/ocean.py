@@ -52,6 +52,7 @@ class Dimod(Minimizer):
     child_is_thermal: bool | None = None
 
     name: ClassVar[str] = "dimod"
+    takes_sparse: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check.check_count("num_reads", self.num_reads)

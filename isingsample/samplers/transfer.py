@@ -61,6 +61,7 @@ class Transfer(Minimizer):
 
     name: ClassVar[str] = "transfer"
     runs_on_host: ClassVar[bool] = False
+    takes_sparse: ClassVar[bool] = True
     differentiable: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

@@ -76,7 +76,7 @@ def dqa_circuit(
     if problem.present is not None and not problem.present.all():
         raise ValueError("dqa_circuit takes a problem without absent spins; leave them out of h")
     anneal = Anneal(total_time, num_steps, trotter_order, schedule, convention)
-    local = problem.to_numpy()
+    local = problem.to_dense().to_numpy()
     used = [name for name in "hJK" if name in parameters or getattr(local, name) is not None]
     if calibration == "analytic":
         anneal.check_calibration(used)

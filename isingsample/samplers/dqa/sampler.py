@@ -198,8 +198,7 @@ class DQA(Sampler):
             )
         if problem.present is not None and not problem.present.all():
             raise ValueError("problems with absent spins have different numbers of states")
-        self._check(problem)
-        blocks = split(problem.to_numpy() if self.runs_on_host else problem)
+        blocks = split(self._local(problem))
         if blocks[0].is_empty:
             return like(np.ones((*problem.batch_shape, 2**problem.num_spins)), problem.h)
         betas = self._betas_for(blocks, beta)

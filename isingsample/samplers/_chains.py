@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -66,8 +66,7 @@ class ChainSampler(Minimizer):
 
     def sample(self, problem: IsingProblem, *, beta: Any = 1.0, seed: Seed = None) -> SampleResult:
         """As for every sampler; warns of problems that have not converged."""
-        on_device = on_accelerator(problem) and not problem.is_sparse
-        run = self._on_device().sample if on_device else super().sample
+        run = self._on_device().sample if on_accelerator(problem) else super().sample
         result = run(problem, beta=beta, seed=seed)
         warn_unless_converged(self.name, result.info, self._remedy)
         return result
@@ -135,8 +134,8 @@ class ChainSampler(Minimizer):
 
 
 def on_accelerator(problem: IsingProblem) -> bool:
-    """Whether a problem's arrays are tensors on another device than the CPU."""
-    return is_torch(problem.h) and problem.h.device.type != "cpu"
+    """Whether a problem's arrays, all of them, are tensors on another device than the CPU."""
+    return is_torch(problem.h) and problem.h.device.type != "cpu" and not problem.is_sparse
 
 
 def import_kernels(name: str) -> Any:

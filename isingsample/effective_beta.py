@@ -24,15 +24,14 @@ import numpy as np
 from isingsample import _validation as check
 from isingsample._arrays import to_numpy
 from isingsample.energies import pair_indices, pair_products
+from isingsample.mean_energy import MAX_SPINS, Spectrum, in_double
 from isingsample.problem import IsingProblem
-from isingsample.samplers.exact import Exact
 from isingsample.streams import Seed, Streams
 
 LIKELIHOODS = ("auto", "exact", "pseudo")
-_MAX_EXACT_SPINS = 24
 # Sums this near to their end, relative to the scale of energies, are at that end.
 _ROUNDING = 1e-12
-# Of beta, relative to 1/energy: where the search ends, and of the differences of ln Z.
+# Of beta, relative to 1/energy: where the search ends, and what slopes are taken over.
 _TOLERANCE, _DIFFERENCE = 1e-9, 1e-3
 _MOST_STEPS = 200
 # Resampled betas are interpolated between so many standard errors to either side.
@@ -57,6 +56,7 @@ def effective_beta(
 ) -> EffectiveBeta:
     """One beta for a whole batch: where exp(-beta E) makes its samples most likely.
 
+    >>> from isingsample import Exact
     >>> pair = IsingProblem([0.5, 0.0], [[0, 1], [1, 0]])
     >>> reads = Exact(num_reads=1000).sample(pair, beta=0.7, seed=1).samples
     >>> found = effective_beta(pair, reads)
@@ -91,7 +91,7 @@ def effective_beta(
         raise TypeError(f"problem must be an IsingProblem, not {type(problem).__name__}")
     check.check_choice("likelihood", likelihood, LIKELIHOODS)
     check.check_count("num_bootstrap", num_bootstrap, minimum=2)
-    local = _in_double(problem)
+    local = in_double(problem)
     rows = np.asarray(to_numpy(samples), dtype=float)
     if rows.ndim != len(local.batch_shape) + 2:
         raise ValueError(
@@ -102,7 +102,7 @@ def effective_beta(
     rows = np.broadcast_to(rows, (*energies.shape, local.num_spins))
     counts = _counts(weights, energies.shape)
     if likelihood == "auto":
-        likelihood = "exact" if local.num_spins <= _MAX_EXACT_SPINS else "pseudo"
+        likelihood = "exact" if local.num_spins <= MAX_SPINS else "pseudo"
     scores: _Scores = _Exact(local, energies) if likelihood == "exact" else _Pseudo(local, rows)
     beta = _root(lambda beta: float((counts * scores.at(beta)).sum()), scores.scale, counts.sum())
     if not math.isfinite(beta):
@@ -125,29 +125,11 @@ class _Exact:
     """The mean energy at beta minus the row's own."""
 
     def __init__(self, problem: IsingProblem, energies: np.ndarray) -> None:
-        solver = Exact(max_spins=_MAX_EXACT_SPINS)
-        lowest = solver.minimize(problem)[1]
-        highest = -solver.minimize(_times(problem, -1.0))[1]
-        self._problem, self._energies, self._solver = problem, energies, solver
-        self._lowest, self._highest = lowest, highest
-        self.scale = float((highest - lowest).max(initial=0.0))
+        self._spectrum, self._energies = Spectrum(problem), energies
+        self.scale = self._spectrum.width
 
     def at(self, beta: float) -> np.ndarray:
-        return np.asarray(self._mean_energy(beta)[..., None] - self._energies)
-
-    def _mean_energy(self, beta: float) -> np.ndarray:
-        """-d ln Z / d beta: a central difference, right to 1e-6 of the scale and better."""
-        if math.isinf(beta):
-            return np.asarray(self._lowest if beta > 0 else self._highest)
-        step = _DIFFERENCE / self.scale
-        below, above = (self._log_partition(beta + sign * step) for sign in (-1, 1))
-        return np.asarray(self._lowest + (below - above) / (2 * step))
-
-    def _log_partition(self, beta: float) -> np.ndarray:
-        """ln Z with energies counted from the lowest, so that it stays small."""
-        scaled = _times(self._problem, beta)
-        found = self._solver.sample(scaled).log_partition
-        return np.asarray(found + beta * self._lowest)
+        return np.asarray(self._spectrum.mean_energy(beta)[..., None] - self._energies)
 
 
 class _Pseudo:
@@ -236,28 +218,3 @@ def _counts(weights: Any, shape: tuple[int, ...]) -> np.ndarray:
     if not counts.any():
         raise ValueError("there are no samples to fit beta to")
     return counts
-
-
-def _in_double(problem: IsingProblem) -> IsingProblem:
-    """In NumPy float64, and without the offset, which says nothing about temperature."""
-    local = problem.to_numpy()
-    K = None if local.K is None else local.K.astype(float)
-    h, J = local.h.astype(float), local.J.astype(float)
-    # Broadcast, since offset and present may carry batch axes of their own.
-    h = np.broadcast_to(h, (*local.batch_shape, local.num_spins))
-    return IsingProblem.unvalidated(
-        h=h, J=J, K=K, present=local.present, labels=local.labels, offset=np.zeros(())
-    )
-
-
-def _times(problem: IsingProblem, factor: float) -> IsingProblem:
-    """The problem of factor times the energies."""
-    K = None if problem.K is None else factor * problem.K
-    return IsingProblem.unvalidated(
-        h=factor * problem.h,
-        J=factor * problem.J,
-        K=K,
-        present=problem.present,
-        labels=problem.labels,
-        offset=problem.offset,
-    )

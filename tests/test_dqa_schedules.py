@@ -184,36 +184,6 @@ def test_distances_are_what_they_say() -> None:
         distance_to_boltzmann(Exact(), IsingProblem(np.zeros(17)))
 
 
-@pytest.mark.parametrize("beta", [0.6, 1.0])
-def test_a_fit_gives_the_batch_its_mean_energy(beta: float) -> None:
-    rng = np.random.default_rng(4)
-    n = 6
-    h, J, K = rng.normal(0, 0.5, (4, n)), symmetric(rng, (), n, 2), symmetric(rng, (), n, 3)
-    present = np.arange(n) < np.array([6, 4, 6, 5])[:, None]
-    problem = IsingProblem(h, 0.2 * J, 0.05 * K, present, offset=3.0)
-    result = ours(calibration="fit", num_steps=60).sample(problem, beta=beta)
-    analytic = ours(num_steps=60).sample(problem, beta=beta)
-    ratios = [result.info[name] / analytic.info[name] for name in ("beta_h", "beta_J", "beta_K")]
-    assert ratios[0] != pytest.approx(1, abs=1e-3)
-    np.testing.assert_allclose(ratios, ratios[0])
-    whole = IsingProblem(h, 0.2 * J, 0.05 * K)
-    fitted = ours(calibration="fit", num_steps=60)
-    energy = whole.energy(spin_table(n)[None])
-    means = [(s.distribution(whole, beta=beta) * energy).sum() for s in (fitted, Exact())]
-    assert means[0] == pytest.approx(means[1], abs=1e-3)
-    on_aer = DQA(calibration="fit", num_steps=60).sample(problem, beta=beta)
-    np.testing.assert_allclose(on_aer.magnetization, result.magnetization, atol=1e-9)
-
-
-def test_fits_without_an_answer() -> None:
-    free = ours(calibration="fit", num_steps=10)
-    assert free.sample(IsingProblem([0.3]), beta=0).magnetization == pytest.approx(0)
-    assert free.sample(IsingProblem([0.0, 0.0])).magnetization == pytest.approx(0)
-    short = ours(calibration="fit", total_time=0.3)
-    with pytest.raises(ValueError, match="use a longer total_time"):
-        short.sample(draws(6, 0.5, 0.5, number=1)[0], beta=3.0)
-
-
 # --- the range of fields -------------------------------------------------------------------------
 
 

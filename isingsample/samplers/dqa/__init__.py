@@ -9,7 +9,8 @@ engines.py      what runs it, by name:
   adjoint.py        their gradient in PyTorch
   primitive.py      reads, by any of Qiskit's sampler primitives
 readout.py      moments and reads from probabilities
-validity.py     where an anneal can be trusted, and the temperature of a whole batch
+validity.py     where an anneal can be trusted
+fitting.py      the one temperature of a whole batch, from running it
 solve.py        one block of problems through an engine
 sampler.py      the sampler
 """

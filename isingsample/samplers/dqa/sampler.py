@@ -14,8 +14,10 @@ from isingsample.calibration import EffectiveBetas
 from isingsample.errors import TooLargeError, WeakFieldWarning
 from isingsample.problem import IsingProblem
 from isingsample.samplers.base import Sampler, Solution, check_beta, check_is_problem
+from isingsample.samplers.dqa.aer import AerEngine
 from isingsample.samplers.dqa.anneal import Anneal
 from isingsample.samplers.dqa.engines import Engine, engine_for
+from isingsample.samplers.dqa.fitting import fitted_to_energy, fitted_to_reads
 from isingsample.samplers.dqa.primitive import PrimitiveEngine
 from isingsample.samplers.dqa.readout import table_order
 from isingsample.samplers.dqa.schedule import ScheduleLike
@@ -28,7 +30,7 @@ from isingsample.samplers.dqa.solve import (
     solution,
 )
 from isingsample.samplers.dqa.statevector import StatevectorEngine
-from isingsample.samplers.dqa.validity import field_range, fitted_betas
+from isingsample.samplers.dqa.validity import field_range
 from isingsample.streams import Streams
 
 CALIBRATIONS = ("analytic", "fit", "none")
@@ -69,8 +71,9 @@ class DQA(Sampler):
             `.from_csv`), or a pair of functions (A, B) of s.
         calibration: "analytic" anneals h beta / beta_h, J beta / beta_J and K beta / beta_K and
             reports these temperatures in info. "fit" multiplies them by one number for the whole
-            call, so that the batch has the mean energy of Boltzmann (up to 20 spins, and a query's
-            result then depends on its batch). "none" anneals beta h, beta J and beta K.
+            call, so that the batch has the mean energy of Boltzmann, or, on a primitive, so that
+            its own reads have the temperature asked for, which takes up to 8 more runs. A query's
+            result then depends on its batch. "none" anneals beta h, beta J and beta K.
         num_reads: reads to draw for each problem, whose averages are the moments; None for exact
             expectations and no samples.
         max_spins: problems with more spins are refused: each further spin doubles the cost.
@@ -245,8 +248,13 @@ class DQA(Sampler):
     def _betas_for(self, blocks: list[Block], beta: Any) -> EffectiveBetas:
         if self.calibration != "fit":
             return self._betas
-        host = [block.to_numpy() for block in blocks]
-        return fitted_betas(host, float(detach(beta)), self._anneal, self._betas)
+        host = [block.to_numpy() for block in blocks if not block.is_empty]
+        known = (host, float(detach(beta)), self._anneal, self._betas)
+        if isinstance(self._engine, PrimitiveEngine):
+            return fitted_to_reads(*known, self._engine, self.num_reads or 1)
+        # Without noise all engines agree, and ours is the quickest.
+        noisy = isinstance(self._engine, AerEngine) and self._engine.noise_model is not None
+        return fitted_to_energy(*known, self._engine if noisy else StatevectorEngine())
 
     def _fields(self, blocks: list[Block], beta: Any, betas: EffectiveBetas) -> dict[str, float]:
         """The largest beta h of a call and the largest that comes out right, with a warning."""

@@ -1,12 +1,10 @@
 """The connection to D-Wave: tokens, failures, closing. Nothing here reaches a network."""
 
-import copy
 import os
 import pickle
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ from dwave.cloud.exceptions import (
     SolverNotFoundError,
 )
 from dwave.system import DWaveSampler
+from fake_sapi import TOKEN, FakeSapi
 from fixtures import ASYM3, PAIR
 from qpu_standins import Recorder
 
@@ -30,9 +29,6 @@ from isingsample.errors import (
 from isingsample.mock_qpu import mock_dwave
 from isingsample.samplers import qpu
 from isingsample.samplers.qpu import DWave
-
-TOKEN = "DEV-0123456789abcdef"
-
 
 # The connection
 
@@ -67,7 +63,7 @@ def test_an_empty_token_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_configuration_files_that_cannot_be_used(nowhere: Path) -> None:
     broken = nowhere / "broken.conf"
-    broken.write_text(f"token = {TOKEN}\n[defaults\n")
+    broken.write_text(f"[defaults]\ntoken {TOKEN}\n")
     good = nowhere / "good.conf"
     good.write_text(f"[defaults]\ntoken = {TOKEN}\n")
     for options, message in (
@@ -79,39 +75,6 @@ def test_configuration_files_that_cannot_be_used(nowhere: Path) -> None:
         with pytest.raises(BackendError, match=message) as caught:
             DWave(**options).sample(PAIR.problem())
         assert_secret(caught.value)
-
-
-@pytest.mark.usefixtures("nowhere")
-@pytest.mark.parametrize("place", ["keyword", "environment", "file"])
-def test_a_token_is_taken_from_each_place_and_never_shown(
-    place: str,
-    refused: str,
-    nowhere: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    """An unreachable service fails fast; neither error, log, repr nor pickle has the token."""
-    options = {"endpoint": refused}
-    if place == "keyword":
-        options["token"] = TOKEN
-    elif place == "environment":
-        monkeypatch.setenv("DWAVE_API_TOKEN", TOKEN)
-    else:
-        (nowhere / "dwave.conf").write_text(f"[defaults]\ntoken = {TOKEN}\n")
-    caplog.set_level(1)
-    caplog.set_level(1, logger="dwave.cloud")
-    threads = threading.active_count()
-    sampler = DWave(**options)
-    started = time.monotonic()
-    with pytest.raises(BackendError, match=f"cannot reach D-Wave's service at {refused}") as caught:
-        sampler.sample(PAIR.problem())
-    assert time.monotonic() - started < 9  # the client's own retries take 10 s
-    assert_secret(caught.value)
-    assert "X-Auth-Token': '***'" in caplog.text
-    for text in (caplog.text, repr(sampler), str(sampler.options)):
-        assert TOKEN not in text
-    assert TOKEN.encode() not in pickle.dumps(sampler)
-    assert threading.active_count() <= threads  # the failed client's are gone
 
 
 @pytest.mark.usefixtures("nowhere")
@@ -139,33 +102,12 @@ def test_failures_to_connect_are_translated_and_leave_no_client(
         DWave(token=TOKEN, solver="mine", endpoint="nowhere").sample(PAIR.problem())
     assert child.closed == 1
     assert TOKEN not in str(caught.value)
-    assert caught.value.__suppress_context__
+    assert caught.value.__context__ is None
 
 
 def assert_secret(error: BaseException) -> None:
-    for link in (error, error.__cause__, error.__context__):
-        assert TOKEN not in f"{link} {link!r}"
-    assert error.__suppress_context__ or error.__context__ is None
-
-
-def test_the_token_stays_out_of_type_errors() -> None:
-    for options in ({"token": TOKEN.encode()}, {"token": [TOKEN]}, {"tokn": TOKEN}):
-        with pytest.raises(TypeError) as caught:
-            DWave(**options)
-        assert TOKEN not in str(caught.value)
-    with pytest.raises(ValueError, match="leave out") as refusal:
-        DWave(child=Recorder(), token=TOKEN)
-    assert TOKEN not in str(refusal.value)
-
-
-def test_copies_keep_the_token_and_pickles_do_not() -> None:
-    sampler = DWave(token=TOKEN, num_reads=7)
-    for copied in (copy.copy(sampler), copy.deepcopy(sampler)):
-        assert copied == sampler
-        assert copied.token == TOKEN
-    restored = pickle.loads(pickle.dumps(sampler))
-    assert restored == DWave(num_reads=7)
-    assert "token" not in sampler.options
+    assert TOKEN not in f"{error} {error!r}"
+    assert error.__context__ is error.__cause__ is None
 
 
 def test_a_connection_is_opened_late_once_and_closed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,6 +149,25 @@ def test_a_given_child_stays_open() -> None:
     with DWave(child=child, num_reads=1) as sampler:
         sampler.sample(PAIR.problem())
     assert child.closed == 0
+
+
+def clients_threads() -> list[str]:
+    """All threads but those of the service of our own, which end when a connection does."""
+    names = [thread.name for thread in threading.enumerate()]
+    return [name for name in names if "serve_forever" not in name and "request" not in name]
+
+
+def test_300_backends_leave_no_thread_behind(sapi: FakeSapi) -> None:
+    before = clients_threads()
+    for _ in range(300):
+        with DWave(token=TOKEN) as sampler:
+            assert sampler._connection.ranges.solver == "zephyr_160q_mock"
+    assert clients_threads() == before
+    lost = DWave(token=TOKEN)
+    lost.sample(PAIR.problem())
+    assert len(clients_threads()) > len(before)
+    del lost
+    assert clients_threads() == before
 
 
 def test_missing_ocean_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -145,25 +145,11 @@ def connect(options: Mapping[str, Any], timeout: float) -> Any:
         CredentialsError: no token is configured, it is refused, or a configuration is unusable.
         BackendError: the service cannot be reached or has no such solver.
     """
-    from dwave.cloud.config import load_config
-    from dwave.cloud.exceptions import ConfigFileError
     from dwave.system import DWaveSampler
 
+    redact_client_log(options.get("token"))
     given = {name: value for name, value in options.items() if value is not None}
-    try:
-        config = load_config(**given)
-    except ConfigFileError as error:
-        named = options.get("config_file") or os.environ.get("DWAVE_CONFIG_FILE")
-        raise CredentialsError(
-            f"the D-Wave configuration file {named or ''} cannot be read or parsed "
-            f"({type(error).__name__}); `dwave config ls` lists the files in use"
-        ) from None
-    except ValueError:
-        named = options.get("profile") or os.environ.get("DWAVE_PROFILE")
-        raise CredentialsError(
-            f"no D-Wave configuration file has the profile {named!r}; `dwave config ls` lists "
-            f"the files in use"
-        ) from None
+    config = _configuration(given)
     if not config.get("token"):
         raise CredentialsError(_HOW_TO_CONFIGURE)
     redact_client_log(config["token"])
@@ -171,11 +157,35 @@ def connect(options: Mapping[str, Any], timeout: float) -> Any:
     sampler = DWaveSampler.__new__(DWaveSampler)
     try:
         sampler.__init__(defaults={**_CLIENT_DEFAULTS, "polling_timeout": timeout}, **given)
+        return sampler
     except Exception as error:
         if hasattr(sampler, "client"):
             sampler.client.close()
-        raise connection_failure(error, config) from None
-    return sampler
+        failure = connection_failure(error, config)
+    raise failure  # out here, so that the client's exception, which has the token, is not in it
+
+
+def _configuration(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What Ocean makes of keywords, environment and files."""
+    from dwave.cloud.config import load_config
+    from dwave.cloud.exceptions import ConfigFileError
+
+    try:
+        config: Mapping[str, Any] = load_config(**given)
+        return config
+    except ConfigFileError as error:
+        named = given.get("config_file") or os.environ.get("DWAVE_CONFIG_FILE")
+        failure = CredentialsError(
+            f"the D-Wave configuration file {named or ''} cannot be read or parsed "
+            f"({type(error).__name__}); `dwave config ls` lists the files in use"
+        )
+    except ValueError:
+        named = given.get("profile") or os.environ.get("DWAVE_PROFILE")
+        failure = CredentialsError(
+            f"no D-Wave configuration file has the profile {named!r}; `dwave config ls` lists "
+            f"the files in use"
+        )
+    raise failure  # out here, for the client's exception quotes the file
 
 
 def _close(child: Any) -> None:

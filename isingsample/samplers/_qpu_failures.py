@@ -53,9 +53,13 @@ def redacted(text: str) -> str:
     return text
 
 
-def redact_client_log(token: str) -> None:
-    """Hide tokens in what the client's loggers pass on; at level DEBUG they show them."""
-    _redaction.tokens.add(token)
+def redact_client_log(token: str | None) -> None:
+    """Hide tokens in what the client's loggers pass on; at level DEBUG they show them.
+
+    Those that the log names are hidden in any case, this one wherever it appears.
+    """
+    if token:
+        _redaction.tokens.add(token)
     for name in list(logging.root.manager.loggerDict):
         if name.startswith("dwave.cloud"):
             logging.getLogger(name).addFilter(_redaction)  # adding it twice does nothing

@@ -8,11 +8,11 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
-from monte_carlo import glass
+from monte_carlo import assert_distribution, boltzmann, glass
 
 from isingsample import IsingProblem
 from isingsample.blocks import split
-from isingsample.samplers import _kernel_inputs, _kernel_runs, _kernels
+from isingsample.samplers import _anneal_runs, _kernel_inputs, _kernel_runs, _kernels
 from isingsample.samplers._kernel_inputs import kernel_inputs
 from isingsample.samplers._threads import LANES
 from isingsample.streams import Streams, philox
@@ -22,14 +22,14 @@ MASK = 2**32 - 1
 
 @pytest.fixture
 def plain(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Any, Any]]:
-    """The kernels as plain Python functions: (_kernels, _kernel_runs)."""
+    """The kernels as plain Python functions: (_kernels, _kernel_runs, _anneal_runs)."""
     modules = []
     with monkeypatch.context() as patch:
         patch.setattr(numba.config, "DISABLE_JIT", True)
-        for module in (_kernels, _kernel_runs):
+        for module in (_kernels, _kernel_runs, _anneal_runs):
             spec = importlib.util.spec_from_file_location(module.__name__, module.__file__)
             again = importlib.util.module_from_spec(spec)
-            patch.setitem(sys.modules, module.__name__, again)  # the second imports the first
+            patch.setitem(sys.modules, module.__name__, again)  # the others import the first
             spec.loader.exec_module(again)
             modules.append(again)
     with np.errstate(over="ignore"):  # words of random bits wrap around
@@ -179,3 +179,27 @@ def test_ladders_in_plain_python_are_those_compiled(plain: Any) -> None:
     for ours, theirs in zip(*found, strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-5)
     assert plain[0].worst_spin(np.zeros((4, 2, 2), np.float32)) == 0
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+def test_anneals_in_plain_python_are_those_compiled(plain: Any, fresh: bool) -> None:
+    problems, couplings = kernel_inputs(split(glass(4, batch=(2,), K=0.3))[0], Streams.from_seed(3))
+    betas = np.array([[0.1, 1.0, 2.0, np.inf], [0.2, 0.1, 1.0, 2.0]])
+    found = []
+    for runs in (_anneal_runs, plain[2]):
+        samples = np.ones((2, 3, 4), np.int8)
+        runs.run_anneals(0, 2, problems, couplings, betas, True, fresh, samples)
+        found.append(samples)
+    np.testing.assert_array_equal(*found)
+
+
+@pytest.mark.parametrize("K", [0.0, 0.3])
+@pytest.mark.parametrize("random_order", [True, False])
+def test_metropolis_leaves_boltzmann_as_it_is(K: float, random_order: bool) -> None:
+    """Anneals that stay at one temperature sample it."""
+    problem, reads = glass(5, seed=3, K=K), 20_000
+    problems, couplings = kernel_inputs(split(problem)[0], Streams.from_seed(1))
+    samples = np.empty((1, reads, 5), np.int8)
+    betas, tasks = np.full((1, 60), 0.8), -(-reads // LANES)
+    _anneal_runs.run_anneals(0, tasks, problems, couplings, betas, random_order, True, samples)
+    assert_distribution(samples[0], boltzmann(problem, 0.8))

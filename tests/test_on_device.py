@@ -136,6 +136,17 @@ def test_minimize(make: Any, library: str, random_order: bool) -> None:
     np.testing.assert_array_equal(to_numpy(again), to_numpy(state))
 
 
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_metropolis_leaves_boltzmann_as_it_is(library: str) -> None:
+    """Anneals that stay at one temperature sample it."""
+    problem, order = glass(4, seed=3, K=0.3), np.arange(4)
+    replicas = Replicas(split(tensors(library, problem))[0], (1, 2), READS)
+    states = replicas.first(None)
+    for number in range(1, 40):
+        replicas.descend(states, 0.8, number, order)
+    assert_distribution(to_numpy(states)[0, 0].astype(np.int8), boltzmann(problem, 0.8))
+
+
 @monte_carlo
 def test_minimize_scales_with_the_problem(make: Any) -> None:
     """Weak fields hold too, and a spin without any field is no trouble at infinite cold."""

@@ -114,10 +114,18 @@ def test_seeds(make: Any) -> None:
     assert 0 < (one.state > 0).sum() < 36  # hidden: not all spins up
 
 
-def test_an_optimiser_finds_it() -> None:
-    planted = tile_planting((4, 4, 4), {"F22": 0.5, "F42": 0.5}, seed=2)
-    energy = SimulatedAnnealing(num_reads=64).minimize(planted.problem, seed=0)[1]
-    assert energy == planted.energy
+@pytest.mark.parametrize(
+    "planted",
+    [
+        tile_planting((8, 8, 8), {"F22": 1.0}, seed=2),
+        tile_planting((16, 16), {"C2": 0.5, "C3": 0.5}, seed=2),
+        frustrated_loops(periodic_lattice((8, 8, 8)), 0.2, seed=2),
+    ],
+    ids=["cubes", "squares", "loops"],
+)
+def test_an_optimiser_finds_it_and_nothing_lower(planted: Planted) -> None:
+    sampler = SimulatedAnnealing(num_reads=256, num_sweeps=400)
+    assert sampler.minimize(planted.problem, seed=0)[1] == planted.energy
 
 
 BAD = [

@@ -127,10 +127,25 @@ class ChainSampler(Minimizer):
         return samples, tally
 
     def _lowest(self, block: Block, streams: Streams) -> np.ndarray:
-        """The best last state of an anneal that is scaled to each query."""
-        betas = optimising_betas(block, self._anneal_sweeps)
-        samples, _ = self._run(block, betas.reshape(-1, self._anneal_sweeps), 1, streams)
-        return lowest(block, samples)
+        return lowest(block, self._annealed(block, self._anneal_sweeps, streams))
+
+    def _annealed(self, block: Block, num_sweeps: int, streams: Streams) -> np.ndarray:
+        """The last states of anneals that are scaled to each query: (queries, reads, n) int8."""
+        import_kernels(self.name)
+        from isingsample.samplers._anneal_runs import run_anneals
+        from isingsample.samplers._kernel_inputs import kernel_inputs
+
+        problems, couplings = kernel_inputs(block, streams)
+        first = self._first_states(block)
+        shape = (len(problems.h), self.num_reads, block.num_spins)
+        samples = np.empty(shape, np.int8) if first is None else first
+        betas = optimising_betas(block, num_sweeps).reshape(-1, num_sweeps)
+        tasks = len(betas) * -(-self.num_reads // LANES)
+        run_tasks(
+            run_anneals, tasks, self.name, problems, couplings, betas, self.random_order,
+            first is None, samples,
+        )  # fmt: skip
+        return samples
 
 
 def on_accelerator(problem: IsingProblem) -> bool:

@@ -1,7 +1,7 @@
-"""Heat-bath sweeps as array operations on whatever device the arrays are on.
+"""Sweeps as array operations on whatever device the arrays are on.
 
-What `_kernels` does for 128 replicas in a core's registers, these do for all replicas of all
-queries of a block at once, one spin after the other. Random numbers are Philox4x32-10 of (spin,
+What the compiled kernels do for 128 replicas in a core's registers, these do for all replicas of
+all queries of a block at once, one spin after the other. Random numbers are Philox4x32-10 of (spin,
 replica, problem, sweep), as in isingsample.streams, in the 64-bit integers that PyTorch has: they
 do not depend on the batch either.
 """
@@ -84,6 +84,16 @@ class Replicas:
             ones = xp.ones_like(chance)
             states[..., spin] = xp.where(uniforms[..., spin] <= chance, ones, -ones)
         return up
+
+    def descend(self, states: Array, beta: Array, number: int, order: np.ndarray) -> None:
+        """Offer each spin in turn a flip, by Metropolis; arguments as for `sweep`."""
+        xp = namespace(states)
+        uniforms = self.uniforms(number, self.block.num_spins)
+        for spin in order.tolist():
+            now = states[..., spin]
+            cost = xp.clip(2 * beta * self.field(states, spin) * now, 0.0, 80.0)
+            turns = uniforms[..., spin] < xp.exp(-cost)
+            states[..., spin] = xp.where(turns, -now, now)
 
     def field(self, states: Array, spin: int) -> Array:
         """What acts on a spin in each state: (groups, queries, count)."""

@@ -90,7 +90,7 @@ class ChainsOnDevice(OnDevice):
         orders = sweep_orders(self.sampler.random_order, betas.shape[-1], block, streams)
         for number in range(1, betas.shape[-1] + 1):
             step = steps[..., number - 1, None]
-            replicas.sweep(states, step, number, orders[number % len(orders)])
+            replicas.descend(states, step, number, orders[number % len(orders)])
         return coldest(states, replicas.energy(states))[0]
 
 

@@ -1,4 +1,4 @@
-"""Monte Carlo beside its peers: updates, accuracy and time to solution, in one run each.
+"""Monte Carlo beside its peers: updates and accuracy, in one run each.
 
 Peers take one problem at a time, so a few of a batch's problems tell their time. Rounds alternate
 between contenders and the fastest of each counts; read the ratios that `make bench` prints (-s),
@@ -13,7 +13,7 @@ import dimod
 import numpy as np
 import openjij
 import pytest
-from dwave.samplers import SimulatedAnnealingSampler, TabuSampler
+from dwave.samplers import SimulatedAnnealingSampler
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from isingsample import Exact, IsingProblem
@@ -145,83 +145,6 @@ def test_accuracy_per_second(benchmark: BenchmarkFixture, beta: float) -> None:
     benchmark.extra_info.update(rmse=rmse, seconds=seconds, gain=gain)
     print(f"\nbeta = {beta:g}, rmse (accuracy per second):", _listed(rmse, gain))
     benchmark.pedantic(samplers["gibbs"].sample, (problem,), rounds=1)
-
-
-def frustrated_loops(side: int, seed: int) -> tuple[IsingProblem, float]:
-    """A planted ground state on a square torus, and its energy.
-
-    Loops of random walks, each with one bond against the others, cost at least 2 - length; all
-    spins up reach that for every loop at once. A random gauge hides it. (Hen et al., Phys. Rev. A
-    92, 042325, 2015.)
-    """
-    rng = np.random.default_rng(seed)
-    n = side**2
-    J, lowest = np.zeros((n, n)), 0.0
-    for _ in range(n // 7):
-        while True:
-            walk = [int(rng.integers(n))]
-            while walk[-1] not in walk[:-1]:
-                row, column = divmod(walk[-1], side)
-                step = int(rng.integers(4))
-                row = (row + (step == 0) - (step == 1)) % side
-                column = (column + (step == 2) - (step == 3)) % side
-                walk.append(row * side + column)
-            loop = walk[walk.index(walk[-1]) :]
-            if len(loop) > 6:  # five bonds or fewer are plaquettes and retraced steps
-                break
-        signs = np.ones(len(loop) - 1)
-        signs[rng.integers(len(signs))] = -1
-        for a, b, sign in zip(loop, loop[1:], signs, strict=False):
-            J[a, b] += sign
-            J[b, a] += sign
-        lowest += 2 - len(signs)
-    gauge = rng.choice([-1.0, 1.0], size=n)
-    return IsingProblem(np.zeros((1, n)), J * gauge * gauge[:, None]), lowest
-
-
-@pytest.mark.parametrize("side", [12, 20, 32, 44])
-def test_time_to_solution(benchmark: BenchmarkFixture, side: int) -> None:
-    """Seconds until a ground state was seen with probability 0.99."""
-    problem, lowest = frustrated_loops(side, seed=1)
-    bqm = to_bqm(problem, 0)
-    reads, sweeps = 256, 1000
-
-    rates, seconds = {}, {}
-    for name, run in {
-        "isingsample": lambda: _own_energies(problem, reads, sweeps),
-        "dwave-samplers": lambda: (
-            SimulatedAnnealingSampler()
-            .sample(bqm, num_reads=64, num_sweeps=sweeps, seed=1)
-            .record.energy
-        ),
-        "tabu": lambda: TabuSampler().sample(bqm, num_reads=8, timeout=500, seed=1).record.energy,
-    }.items():
-        started = time.perf_counter()
-        energies = run()
-        seconds[name] = (time.perf_counter() - started) / len(energies)
-        rates[name] = float((energies < lowest + 0.5).mean())
-    solution = {
-        name: seconds[name] * max(1.0, np.log(0.01) / np.log(1 - min(rate, 0.99)))
-        if rate
-        else np.inf
-        for name, rate in rates.items()
-    }
-    benchmark.extra_info.update(rates=rates, seconds_to_solution=solution)
-    print(f"\n{side**2} spins, seconds to solution (rate):", _listed(solution, rates))
-    benchmark.pedantic(lambda: None, rounds=1)
-
-
-def _own_energies(problem: IsingProblem, reads: int, sweeps: int) -> np.ndarray:
-    """Energies of all reads of an optimising anneal, one result per read."""
-    from isingsample.blocks import split
-    from isingsample.samplers._schedules import optimising_betas
-    from isingsample.streams import Streams
-
-    block = split(problem)[0]
-    betas = optimising_betas(block, sweeps).reshape(1, sweeps)
-    sampler = SimulatedAnnealing(num_reads=reads)
-    samples, _ = sampler._run(block, betas, 1, Streams.from_seed(1))
-    return problem.energy(samples)[0]
 
 
 def _listed(values: dict[str, float], others: dict[str, float]) -> str:

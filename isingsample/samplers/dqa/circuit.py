@@ -59,8 +59,8 @@ def dqa_circuit(
             temperature that its body order has in this anneal, as DQA does by default.
 
     Returns:
-        A circuit on n qubits: spin i is qubit i, and |0> is s = +1. In Qiskit's bit strings qubit
-        0 is the rightmost character.
+        A circuit on n qubits: spin i is qubit i, and ``|0>`` is s = +1. In Qiskit's bit strings
+        qubit 0 is the rightmost character.
 
     Raises:
         ValueError: coefficients that are bound differ within the batch, absent spins, an option

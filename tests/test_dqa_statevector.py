@@ -164,6 +164,24 @@ def test_gradient_is_that_of_the_anneal(order: int, schedule: Any) -> None:
     assert torch.autograd.gradcheck(moments, (problem.h, free_J, free_K, beta))
 
 
+@settings(max_examples=6, deadline=None)
+@given(num_spins=st.integers(1, 5), queries=st.integers(1, 2), steps=st.integers(1, 3))
+def test_gradient_by_the_angles_of_each_step(num_spins: int, queries: int, steps: int) -> None:
+    torch.manual_seed(0)
+    sizes = [(2**num_spins, queries), (steps,), (steps,)]
+    given_ = [torch.randn(size, dtype=torch.float64, requires_grad=True) for size in sizes]
+    assert torch.autograd.gradcheck(statevector.probabilities_after, given_)
+    found = statevector.probabilities_after(*given_)
+    arrays = [tensor.numpy(force=True) for tensor in given_]
+    np.testing.assert_allclose(
+        to_numpy(found.detach()), statevector.probabilities_after(*arrays), atol=1e-12
+    )
+    (only,) = torch.autograd.grad(found[0, 0], given_[1:2])
+    constant = [given_[0].detach(), given_[1], given_[2].detach()]
+    (alone,) = torch.autograd.grad(statevector.probabilities_after(*constant)[0, 0], constant[1:2])
+    torch.testing.assert_close(alone, only)
+
+
 def symmetrised(J: torch.Tensor) -> torch.Tensor:
     return (J + J.mT) / 2 * (1 - torch.eye(J.shape[-1], dtype=J.dtype))
 

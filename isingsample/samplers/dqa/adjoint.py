@@ -7,38 +7,49 @@ forward pass is kept but that.
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from isingsample._arrays import Array
 from isingsample.samplers.dqa import statevector
-from isingsample.samplers.dqa.anneal import Anneal
-from isingsample.samplers.dqa.qubits import on_every_qubit
+from isingsample.samplers.dqa.qubits import on_every_qubit, overlap_of_turn
 
 
-def differentiable_probabilities(energies: Tensor, anneal: Anneal) -> Tensor:
-    """Outcome probabilities, (2**n, queries) both, differentiable once in the energies."""
-    found: Tensor = _Probabilities.apply(energies, anneal)  # type: ignore[no-untyped-call]
+def differentiable_probabilities(energies: Tensor, problem: Array, driver: Array) -> Tensor:
+    """Outcome probabilities, (2**n, queries), differentiable once in all that they depend on.
+
+    Args:
+        energies: (2**n, queries).
+        problem: (num_steps,) angles of each step's problem part, in radians, float64.
+        driver: (num_steps,) those of its driver part. Both in NumPy or PyTorch.
+    """
+    angles = map(torch.as_tensor, (problem, driver))
+    found: Tensor = _Probabilities.apply(energies, *angles)  # type: ignore[no-untyped-call]
     return found
 
 
 class _Probabilities(torch.autograd.Function):
-    """p(E)."""
+    """p(E, angles)."""
 
     @staticmethod
-    def forward(ctx: Any, energies: Tensor, anneal: Anneal) -> Tensor:
-        state = statevector.evolved(energies, anneal)
-        ctx.anneal = anneal
-        ctx.save_for_backward(energies, state)
+    def forward(ctx: Any, energies: Tensor, problem: Tensor, driver: Tensor) -> Tensor:
+        angles = problem.numpy(force=True), driver.numpy(force=True)
+        state = statevector.evolved(energies, *angles)
+        ctx.angles = angles
+        ctx.save_for_backward(energies, state, problem, driver)
         probabilities: Tensor = statevector.squares(state)
         return probabilities
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        energies, state = ctx.saved_tensors
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, ...]:
+        energies, state, *angles = ctx.saved_tensors
         with torch.no_grad():
-            total = _pulled_back(ctx.anneal, energies, state, grad)
-        found: Tensor = _Once.apply(total, energies, grad)  # type: ignore[no-untyped-call]
-        return found, None
+            found = _pulled_back(ctx.angles, energies, state, grad, any(ctx.needs_input_grad[1:]))
+        return tuple(
+            _Once.apply(by.to(given), energies, *angles, grad)  # type: ignore[no-untyped-call]
+            for by, given in zip(found, (energies, *angles), strict=True)
+        )
 
 
 class _Once(torch.autograd.Function):
@@ -57,22 +68,35 @@ class _Once(torch.autograd.Function):
         )
 
 
-def _pulled_back(anneal: Anneal, energies: Tensor, state: Tensor, grad: Tensor) -> Tensor:
-    """The derivative by the energies, from that by the probabilities."""
+def _pulled_back(
+    angles: tuple[np.ndarray, np.ndarray],
+    energies: Tensor,
+    state: Tensor,
+    grad: Tensor,
+    by_angles: bool,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Derivatives by energies and angles, those by angles if wanted, from that by probabilities."""
+    problem, driver = (given[::-1] for given in angles)
     # Beside the state, its adjoint: the derivative of the loss by real and imaginary parts.
     adjoint = 2 * grad.repeat_interleave(2, dim=1) * state
     both = torch.cat([state, adjoint], dim=1)
     spare = torch.empty_like(both)
     total = torch.zeros_like(energies)
-    angles = anneal.problem_angles[::-1]
-    undone = statevector.phases(energies, -angles)
-    rotations = statevector.driver_rotations(-anneal.driver_angles[::-1], both)
+    by_problem, by_driver = energies.new_zeros(2, len(problem))
+    undone = statevector.phases(energies, -problem)
+    rotations = statevector.driver_rotations(-driver, both)
+    steps = enumerate(zip(problem, undone, rotations, strict=True), start=1)
     with torch.autocast(grad.device.type, enabled=False):
-        for angle, phase, rotation in zip(angles, undone, rotations, strict=True):
+        for step, (angle, phase, rotation) in steps:
+            if by_angles:
+                by_driver[-step] = overlap_of_turn(*reversed(both.chunk(2, dim=1)))
             both, spare = on_every_qubit(rotation, both, spare)
             psi, adjoint = statevector.as_complex(both).chunk(2, dim=1)
             # The step multiplied psi by exp(i angle/2 E).
-            total -= float(angle / 2) * (adjoint.conj() * psi).imag
+            slope = (adjoint.conj() * psi).imag
+            total -= float(angle / 2) * slope
+            if by_angles:
+                by_problem[-step] = -(energies * slope).sum() / 2
             psi *= phase
             adjoint *= phase
-    return total
+    return total, by_problem, by_driver

@@ -73,6 +73,26 @@ def walsh(table: Array) -> Array:
     return xp.reshape(result, table.shape)
 
 
+def overlap_of_turn(left: Array, right: Array) -> Array:
+    """The derivative by angle, at 0, of the overlap of left with right turned by R on every qubit.
+
+    R turns by angle/2 in the plane of bit 0 and bit 1.
+
+    Args:
+        left: (2**n, columns) real.
+        right: the same shape.
+
+    Returns:
+        A single number.
+    """
+    xp, total = namespace(left), 0.0
+    for (group, _), (above, *_) in _groups(right):
+        view = (above, 2**group, -1)
+        overlaps = xp.reshape(left, view) @ xp.matrix_transpose(xp.reshape(right, view))
+        total = total + (like(_sum_of_turns(group), left) * xp.sum(overlaps, axis=0)).sum()
+    return total
+
+
 def kron_powers(matrices: np.ndarray, table: Array) -> dict[Group, Array]:
     """What matrices (..., 2, 2) do to the groups of qubits of a table.
 
@@ -84,6 +104,14 @@ def kron_powers(matrices: np.ndarray, table: Array) -> dict[Group, Array]:
         For each kind of group, (..., size, size).
     """
     return {group: like(_on_group(matrices, group), table) for group, _ in _groups(table)}
+
+
+def _sum_of_turns(qubits: int) -> np.ndarray:
+    """The derivative of R on every qubit: (2**qubits, 2**qubits)."""
+    total, one = np.zeros((1, 1)), np.array([[0.0, -0.5], [0.5, 0.0]])
+    for _ in range(qubits):
+        total = _kron(total, np.eye(2)) + _kron(np.eye(len(total)), one)
+    return total
 
 
 def _on_group(matrices: np.ndarray, group: Group) -> np.ndarray:

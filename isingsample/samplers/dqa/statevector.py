@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from isingsample._arrays import Array, is_torch, like, namespace, records_gradient
+from isingsample._arrays import Array, is_torch, like, namespace, records_gradient, to_numpy
 from isingsample._progress import track
 from isingsample.samplers.dqa.anneal import Anneal
 from isingsample.samplers.dqa.qubits import Group, kron_powers, on_every_qubit, walsh
@@ -90,12 +90,24 @@ def outcome_probabilities(energies: Array, anneal: Anneal) -> Array:
     PyTorch can differentiate it once: the circuit is then run backwards, so that memory does not
     grow with the number of steps.
     """
-    if records_gradient(energies):
+    return probabilities_after(energies, anneal.problem_angles, anneal.driver_angles)
+
+
+def probabilities_after(energies: Array, problem: Array, driver: Array) -> Array:
+    """The same after steps of any angles, in which PyTorch can differentiate it too.
+
+    Args:
+        energies: (2**n, queries).
+        problem: (num_steps,) rotation about Z...Z for a coefficient of 1 in each step, in radians,
+            float64; NumPy, or a tensor if energies is one.
+        driver: (num_steps,) rotation about X of every spin after that.
+    """
+    if any(map(records_gradient, (energies, problem, driver))):
         from isingsample.samplers.dqa.adjoint import differentiable_probabilities
 
-        found = differentiable_probabilities(energies, anneal)
+        found = differentiable_probabilities(energies, problem, driver)
     else:
-        found = squares(evolved(energies, anneal))
+        found = squares(evolved(energies, to_numpy(problem), to_numpy(driver)))
     # Rounded rotations are not quite unitary, which shows in single precision. So would a sum that
     # runs over all states in one go.
     xp, (states, queries) = namespace(found), found.shape
@@ -103,15 +115,15 @@ def outcome_probabilities(energies: Array, anneal: Anneal) -> Array:
     return found / xp.sum(xp.sum(xp.reshape(found, (half, -1, queries)), axis=0), axis=0)
 
 
-def evolved(energies: Array, anneal: Anneal) -> Array:
-    """D^+ psi after the anneal: (2**n, 2 queries) real, the two parts of each number together."""
+def evolved(energies: Array, problem: np.ndarray, driver: np.ndarray) -> Array:
+    """D^+ psi after the steps: (2**n, 2 queries) real, the two parts of each number together."""
     state, spare = _empty_pairs(energies), _empty_pairs(energies)
     states = np.arange(len(energies), dtype=np.uint64)
     start = len(energies) ** -0.5 * 1j ** np.bitwise_count(states)
     state[:, 0::2] = like(start.real, energies)[:, None]
     state[:, 1::2] = like(start.imag, energies)[:, None]
-    rotations = driver_rotations(anneal.driver_angles, state)
-    for phase, rotation in zip(phases(energies, anneal.problem_angles), rotations, strict=True):
+    rotations = driver_rotations(driver, state)
+    for phase, rotation in zip(phases(energies, problem), rotations, strict=True):
         as_complex(state)[...] *= phase
         state, spare = on_every_qubit(rotation, state, spare)
     return state

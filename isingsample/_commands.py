@@ -2,19 +2,20 @@
 
 import ast
 import json
-import sys
 from collections.abc import Hashable
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
 from isingsample import __version__
+from isingsample._console import err as _err
+from isingsample._console import out as _out
+from isingsample._dwave_commands import dwave_app
 from isingsample._progress import progress
 from isingsample.attention_problems import attention_problem
 from isingsample.compare import Row, compare
@@ -34,9 +35,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,  # its tracebacks would show a token among the local variables
 )
-# Wide enough for the table where the output is a file or a pipe, whose width nobody knows.
-_out = Console(width=None if sys.stdout.isatty() else 150, markup=False, highlight=False)
-_err = Console(stderr=True)
+app.add_typer(dwave_app, name="dwave")
 
 BetaOption = Annotated[float, typer.Option(min=0.0, help="Inverse temperature.")]
 SeedOption = Annotated[int, typer.Option(help="Seed: equal seeds give equal results.")]

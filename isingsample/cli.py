@@ -8,14 +8,20 @@ import sys
 import warnings
 from typing import NoReturn
 
-from isingsample.errors import IsingSampleError
+from isingsample.errors import BackendError, CredentialsError, IsingSampleError
 
 _BAD_INPUT = 2
+_NO_CREDENTIALS = 3
+_NO_BACKEND = 4
 _INTERRUPTED = 130
 
 
 def main() -> None:
-    """Run the command line: bad input is one line on standard error and exit code 2."""
+    """Run the command line: an error is one line on standard error and an exit code.
+
+    2 for bad input, 3 for credentials that a remote solver lacks or refuses, 4 for one that cannot
+    be reached or fails, 130 for Ctrl-C.
+    """
     try:
         import typer
 
@@ -30,6 +36,10 @@ def main() -> None:
             status = app(standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(_INTERRUPTED)
+    except CredentialsError as error:
+        _fail(str(error), _NO_CREDENTIALS)
+    except BackendError as error:
+        _fail(str(error), _NO_BACKEND)
     except (IsingSampleError, ValueError, TypeError, OSError, MemoryError) as error:
         _fail(str(error) or type(error).__name__)
     except Exception as error:
@@ -39,9 +49,9 @@ def main() -> None:
     sys.exit(status if isinstance(status, int) else 0)
 
 
-def _fail(message: str) -> NoReturn:
+def _fail(message: str, status: int = _BAD_INPUT) -> NoReturn:
     _say(message)
-    sys.exit(_BAD_INPUT)
+    sys.exit(status)
 
 
 def _warn(message: Warning | str, *_: object) -> None:

@@ -2,7 +2,7 @@
 
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
+    from command_line import Done
     from fake_sapi import FakeSapi
 
 pytest.register_assert_rewrite("checks")
@@ -41,6 +42,16 @@ def shared_data() -> Path:
 def seeded() -> None:
     """Torch's generator, from a seed."""
     pytest.importorskip("torch").manual_seed(0)
+
+
+@pytest.fixture
+def run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., "Done"]:
+    """Runs the command line in this process, as the console script does."""
+    from command_line import runner
+
+    return runner(monkeypatch, capsys)
 
 
 @pytest.fixture

@@ -4,37 +4,10 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-
-from isingsample.cli import main
-
-
-@dataclass(frozen=True)
-class Done:
-    """What a finished command left behind."""
-
-    returncode: int
-    stdout: str
-    stderr: str
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
-    """Run the command line in this process, as the console script does."""
-
-    def run(*arguments: str, **environment: str) -> Done:
-        monkeypatch.setattr(sys, "argv", ["isingsample", *arguments])
-        for name, value in environment.items():
-            monkeypatch.setenv(name, value)
-        with pytest.raises(SystemExit) as finished:
-            main()
-        printed = capsys.readouterr()
-        return Done(int(finished.value.code or 0), printed.out, printed.err)
-
-    return run
+from command_line import Done
 
 
 @pytest.fixture

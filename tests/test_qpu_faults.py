@@ -60,10 +60,11 @@ def test_a_token_that_is_revoked_later(sapi: FakeSapi, sampler: DWave) -> None:
 
 
 def test_a_refused_connection_fails_at_once(refused: str) -> None:
-    started = time.monotonic()
+    started, threads = time.monotonic(), threading.active_count()
     with pytest.raises(BackendError, match=r"cannot reach .* check the network"):
         DWave(token=TOKEN, endpoint=refused).sample(PAIR.problem())
     assert time.monotonic() - started < 2
+    assert threading.active_count() == threads
 
 
 @pytest.mark.parametrize("code", [500, 503, 429])

@@ -149,7 +149,7 @@ def connect(options: Mapping[str, Any], timeout: float) -> Any:
 
     redact_client_log(options.get("token"))
     given = {name: value for name, value in options.items() if value is not None}
-    config = _configuration(given)
+    config = configuration(given)
     if not config.get("token"):
         raise CredentialsError(_HOW_TO_CONFIGURE)
     redact_client_log(config["token"])
@@ -165,8 +165,12 @@ def connect(options: Mapping[str, Any], timeout: float) -> Any:
     raise failure  # out here, so that the client's exception, which has the token, is not in it
 
 
-def _configuration(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What Ocean makes of keywords, environment and files."""
+def configuration(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What Ocean makes of keywords, environment and files.
+
+    Raises:
+        CredentialsError: a file cannot be used, or has not the profile asked for.
+    """
     from dwave.cloud.config import load_config
     from dwave.cloud.exceptions import ConfigFileError
 

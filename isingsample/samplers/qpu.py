@@ -122,6 +122,15 @@ class DWave(Minimizer):
         """False: the annealer's temperature is its own."""
         return False
 
+    @property
+    def solver_properties(self) -> dict[str, Any]:
+        """What the solver says of itself, in D-Wave's terms; its name is the chip_id.
+
+        Opens the connection, so it raises CredentialsError and BackendError as `sample` does.
+        """
+        ranges = self._connection.ranges
+        return {**ranges.properties, "chip_id": ranges.solver}
+
     def sample(self, problem: IsingProblem, *, beta: Any = 1.0, seed: Seed = None) -> SampleResult:
         """As for every sampler; a BackendError's or BackendInterrupt's `job` is for `resume`."""
         with self._on_record(Journal(), problem, beta):

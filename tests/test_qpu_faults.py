@@ -64,7 +64,7 @@ def test_a_refused_connection_fails_at_once(refused: str) -> None:
     with pytest.raises(BackendError, match=r"cannot reach .* check the network"):
         DWave(token=TOKEN, endpoint=refused).sample(PAIR.problem())
     assert time.monotonic() - started < 2
-    assert threading.active_count() == threads
+    assert threading.active_count() <= threads
 
 
 @pytest.mark.parametrize("code", [500, 503, 429])

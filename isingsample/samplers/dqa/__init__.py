@@ -11,7 +11,7 @@ engines.py      what runs it, by name:
 readout.py      moments and reads from probabilities
 validity.py     where an anneal can be trusted
 fitting.py      the one temperature of a whole batch, from running it
-solve.py        one block of problems through an engine
+solve.py        blocks of problems through an engine
 sampler.py      the sampler
 """
 

@@ -141,12 +141,11 @@ def _temperature(
     num_reads: int,
 ) -> EffectiveBeta:
     """That of all reads: each block's, weighted by what it knows; NaN where all energies are 0."""
-    found = []
-    for block in blocks:
-        ready = scaled(block, beta, betas, "double")
-        reads = engine.reads(ready.h, ready.J, ready.K, anneal, num_reads)
-        shape = (*block.index.shape, num_reads, block.num_spins)
-        found.append(effective_beta(_problem(block), reads.reshape(shape)))
+    ready = [scaled(block, beta, betas, "double") for block in blocks]
+    found = [
+        effective_beta(_problem(block), reads.reshape(*block.index.shape, *reads.shape[1:]))
+        for block, reads in zip(blocks, engine.reads(ready, anneal, num_reads), strict=True)
+    ]
     known = [one for one in found if math.isfinite(one.std_error)]
     if not known:
         return found[0]

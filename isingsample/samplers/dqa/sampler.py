@@ -27,7 +27,7 @@ from isingsample.samplers.dqa.solve import (
     in_kind_of,
     probabilities,
     scaled,
-    solution,
+    solutions,
 )
 from isingsample.samplers.dqa.statevector import StatevectorEngine
 from isingsample.samplers.dqa.validity import field_range
@@ -220,18 +220,15 @@ class DQA(Sampler):
 
     def _solve_all(self, blocks: list[Block], beta: Any, streams: Streams) -> list[Solution | None]:
         betas = self._betas_for(blocks, beta)
-        ready = [b if b.is_empty else self._ready(b, beta, betas) for b in blocks]
+        ready = [self._ready(block, beta, betas) for block in blocks if not block.is_empty]
         info = {"calibration": self.calibration} | self._fields(blocks, beta, betas)
         if self.calibration != "none":
             info |= {"beta_h": betas.h, "beta_J": betas.J, "beta_K": betas.K}
-        solved: list[Solution | None] = []
-        for block, scaled_block in zip(blocks, ready, strict=True):
-            if block.is_empty:
-                solved.append(None)
-                continue
-            found = solution(self._engine, scaled_block, self._anneal, self.num_reads, streams)
-            solved.append(replace(in_kind_of(found, block.h), info=info))
-        return solved
+        solved = iter(solutions(self._engine, ready, self._anneal, self.num_reads, streams))
+        return [
+            None if block.is_empty else replace(in_kind_of(next(solved), block.h), info=info)
+            for block in blocks
+        ]
 
     def _solve(self, block: Block, beta: Any, streams: Streams) -> Solution:
         (found,) = self._solve_all([block], beta, streams)

@@ -1,6 +1,6 @@
-"""One block of problems through an engine."""
+"""Blocks of problems through an engine."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -74,12 +74,27 @@ def probabilities(engine: Engine, block: Block, anneal: Anneal) -> Iterator[Arra
     return engine.probabilities(block.h, block.J, block.K, anneal)
 
 
-def solution(
-    engine: Engine, block: Block, anneal: Anneal, num_reads: int | None, streams: Streams
-) -> Solution:
-    """Expectations, or reads and their averages."""
-    if num_reads is not None:
-        return _of_reads(engine, block, anneal, num_reads, streams)
+def solutions(
+    engine: Engine,
+    blocks: Sequence[Block],
+    anneal: Anneal,
+    num_reads: int | None,
+    streams: Streams,
+) -> list[Solution]:
+    """For each block, expectations, or reads and their averages."""
+    if num_reads is None:
+        return [_expectations(engine, block, anneal) for block in blocks]
+    if isinstance(engine, PrimitiveEngine):
+        samples = engine.reads(blocks, anneal, num_reads)
+    else:
+        samples = [_drawn(engine, block, anneal, num_reads, streams) for block in blocks]
+    return [
+        Solution.from_samples(_in_batch(rows, block), thermal=False)
+        for rows, block in zip(samples, blocks, strict=True)
+    ]
+
+
+def _expectations(engine: Engine, block: Block, anneal: Anneal) -> Solution:
     parts = [moments(part) for part in probabilities(engine, block, anneal)]
     magnetization, probability, correlation = (
         _in_batch(concat(list(column), axis=0), block) for column in zip(*parts, strict=True)
@@ -88,24 +103,20 @@ def solution(
     return Solution(magnetization, probability, unknown, correlation=lambda: correlation)
 
 
-def _of_reads(
+def _drawn(
     engine: Engine, block: Block, anneal: Anneal, num_reads: int, streams: Streams
-) -> Solution:
-    index = block.index.reshape(-1)
-    if isinstance(engine, PrimitiveEngine):
-        samples = engine.reads(block.h, block.J, block.K, anneal, num_reads)
-    else:
-        parts, first = [], 0
-        for found in probabilities(engine, block, anneal):
-            table = to_numpy(found)
-            step = max(1, _CHUNK_BYTES // (_BYTES_PER_READ * num_reads))
-            for start in range(0, len(table), step):
-                part = table[start : start + step]
-                at = index[first : first + len(part)]
-                parts.append(draw(part, streams.uniforms(at, num_reads)))
-                first += len(part)
-        samples = np.concatenate(parts)
-    return Solution.from_samples(_in_batch(samples, block), thermal=False)
+) -> np.ndarray:
+    """Reads of each query from its probabilities: (groups * queries, num_reads, n)."""
+    index, first, parts = block.index.reshape(-1), 0, []
+    for found in probabilities(engine, block, anneal):
+        table = to_numpy(found)
+        step = max(1, _CHUNK_BYTES // (_BYTES_PER_READ * num_reads))
+        for start in range(0, len(table), step):
+            part = table[start : start + step]
+            at = index[first : first + len(part)]
+            parts.append(draw(part, streams.uniforms(at, num_reads)))
+            first += len(part)
+    return np.concatenate(parts)
 
 
 def in_kind_of(found: Solution, reference: Array) -> Solution:

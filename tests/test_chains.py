@@ -1,12 +1,8 @@
 """The Monte Carlo samplers: Boltzmann means Boltzmann, with error bars that hold."""
 
-import subprocess
-import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 from fixtures import ASYM3, KNOWN, PAIR, Known, three_body
@@ -20,7 +16,7 @@ from monte_carlo import (
     monte_carlo,
     torus,
 )
-from strategies import LIBRARIES, in_library, problems
+from strategies import problems
 
 from isingsample import Exact, IsingProblem
 from isingsample._arrays import is_torch, to_numpy
@@ -119,77 +115,6 @@ def test_error_bars_hold(make: Callable[..., Any]) -> None:
 
 
 @monte_carlo
-def test_one_seed_one_result(make: Callable[..., Any], monkeypatch: Any) -> None:
-    problem = glass(6, batch=(5,))
-    sampler = make(num_reads=70)
-    whole = sampler.sample(problem, seed=7)
-    again = sampler.sample(problem, seed=7)
-    np.testing.assert_array_equal(whole.samples, again.samples)
-    np.testing.assert_array_equal(whole.magnetization, again.magnetization)
-    part = sampler.sample(IsingProblem(problem.h[:2], problem.J), seed=7)
-    np.testing.assert_array_equal(part.samples, whole.samples[:2])
-    np.testing.assert_array_equal(part.magnetization, whole.magnetization[:2])
-    changed = problem.h.copy()
-    changed[0] = 1e6
-    other = sampler.sample(IsingProblem(changed, problem.J), seed=7)
-    np.testing.assert_array_equal(other.samples[1:], whole.samples[1:])
-    if make is not ParallelTempering:  # whose ladders adapt to what all reads accepted
-        more = make(num_reads=140).sample(problem, seed=7)
-        np.testing.assert_array_equal(more.samples[:, :70], whole.samples)
-    monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", 1)
-    np.testing.assert_array_equal(sampler.sample(problem, seed=7).samples, whole.samples)
-    monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", 3)
-    np.testing.assert_array_equal(sampler.sample(problem, seed=7).samples, whole.samples)
-
-
-@monte_carlo
-def test_streams_differ(make: Callable[..., Any]) -> None:
-    """Between seeds, problems and reads: free spins agree in half of all places."""
-    reads = 100
-    free = IsingProblem(np.zeros((3, 20)))
-    draws = [make(num_reads=reads).sample(free, seed=seed).samples for seed in (0, 1, -1)]
-    rows = np.concatenate([d.reshape(-1, 20) for d in draws]).astype(float)
-    overlaps = np.triu(rows @ rows.T, 1)
-    assert len(np.unique(rows, axis=0)) > 0.99 * len(rows)
-    # Overlaps of 20 fair spins have variance 20.
-    pairs = len(rows) * (len(rows) - 1) / 2
-    assert abs(overlaps.sum()) < 5 * np.sqrt(20 * pairs)
-    assert abs((overlaps**2).sum() / pairs - 20) < 5 * np.sqrt(2 * 20**2 / pairs)
-
-
-def test_two_processes_draw_the_same() -> None:
-    code = (
-        "from isingsample import IsingProblem; from isingsample.samplers.gibbs import Gibbs;"
-        "print(Gibbs(num_reads=3).sample(IsingProblem([[0.1] * 9] * 2), seed=2**80)"
-        ".samples.tolist())"
-    )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    here = Gibbs(num_reads=3).sample(IsingProblem([[0.1] * 9] * 2), seed=2**80).samples
-    assert run.stdout.strip() == str(here.tolist())
-
-
-def test_a_forked_process_samples_too() -> None:
-    code = (
-        "import os; from isingsample import IsingProblem; from isingsample.samplers.gibbs import "
-        "Gibbs; p = IsingProblem([[0.1] * 9] * 99); s = Gibbs(num_reads=3); s.sample(p, seed=1)\n"
-        "pid = os.fork()\n"
-        "if not pid: s.sample(p, seed=1); os._exit(7)\n"
-        "print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))"
-    )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert run.stdout.strip() == "7", run.stderr
-
-
-def test_a_sampler_can_serve_threads_at_once() -> None:
-    problem, sampler = glass(5, batch=(20,)), Gibbs(num_reads=10)
-    with ThreadPoolExecutor(4) as pool:
-        drawn = list(pool.map(lambda seed: sampler.sample(problem, seed=seed).samples, range(8)))
-    np.testing.assert_array_equal(
-        drawn, [sampler.sample(problem, seed=seed).samples for seed in range(8)]
-    )
-
-
-@monte_carlo
 @pytest.mark.parametrize("sweeps", [1, 2, 10, 11])
 @ignore_unconverged
 def test_a_free_spin_forgets_where_it_started(make: Callable[..., Any], sweeps: int) -> None:
@@ -280,79 +205,6 @@ def test_correlations_count_every_sweep() -> None:
     spread = np.sqrt(np.maximum(1 - exact.correlation**2, 0) / 6400)
     assert (gap <= 5 * spread + 1e-12).all()
     np.testing.assert_array_equal(result.samples, sampler.sample(problem, seed=1).samples)
-
-
-@monte_carlo
-@pytest.mark.parametrize("library", LIBRARIES)
-def test_chains_can_go_on_from_the_last_result(make: Callable[..., Any], library: str) -> None:
-    present = np.array([[True] * 4, [True, False, True, True]])
-    fields = {"h": np.full((2, 4), 3.0), "present": present}
-    problem = IsingProblem(**in_library(library, fields))
-    first = make(num_reads=5).sample(problem, seed=0)
-    second = make(num_reads=5, initial_states=first.samples).sample(problem, seed=1)
-    assert second.samples.shape == (2, 5, 4)
-    assert "initial_states" not in second.info["options"]
-
-
-@ignore_unconverged
-def test_chains_start_where_they_are_told() -> None:
-    """Fields and couplings so strong that no chain ever moves."""
-    frozen = IsingProblem(np.zeros(6), 1e6 * (np.ones((6, 6)) - np.eye(6)))
-    signs = np.array([1, -1, -1, 1])
-    states = np.repeat(signs[:, None], 6, axis=1)
-    found = Gibbs(num_reads=4, initial_states=states).sample(frozen, seed=0)
-    np.testing.assert_array_equal(found.samples, states)
-    batch = IsingProblem(np.zeros((2, 6)), frozen.J)
-    each = np.stack([states, -states])
-    found = Gibbs(num_reads=4, initial_states=each).sample(batch, seed=0)
-    np.testing.assert_array_equal(found.samples, each)
-
-
-@monte_carlo
-@pytest.mark.parametrize(
-    ("states", "message"),
-    [
-        ([0, 1], r"initial_states\[0\] is 0"),
-        ([1, 10], r"initial_states\[1\] is 10"),
-        ([[1, 1]] * 3, "one of the shapes"),
-        ([1, 1, 1], "one of the shapes"),
-    ],
-)
-def test_illegal_initial_states_are_refused(
-    make: Callable[..., Any], states: Any, message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        make(num_reads=4, initial_states=states).sample(PAIR.problem())
-
-
-@monte_carlo
-def test_minimize_finds_ground_states_of_a_batch(make: Callable[..., Any]) -> None:
-    problem = glass(8, seed=5, batch=(2, 3))
-    state, energy = make(num_reads=50).minimize(problem, seed=0)
-    exact_state, exact_energy = Exact().minimize(problem)
-    np.testing.assert_array_equal(state, exact_state)
-    np.testing.assert_allclose(energy, exact_energy)
-
-
-@monte_carlo
-@pytest.mark.parametrize("scale", [1e-300, 1e-3, 1e6, 1e300])
-def test_optimising_scales_with_the_problem(make: Callable[..., Any], scale: float) -> None:
-    signs = np.random.default_rng(0).choice([-1, 1], size=100)
-    state, _ = make(num_reads=2).minimize(IsingProblem(scale * signs), seed=1)
-    np.testing.assert_array_equal(state, signs)
-    small = glass(10, seed=1, K=0.3)
-    scaled = IsingProblem(scale * small.h, scale * small.J, scale * small.K)
-    state, _ = make(num_reads=64).minimize(scaled, seed=1)
-    np.testing.assert_array_equal(state, Exact().minimize(small)[0])
-
-
-@monte_carlo
-def test_options_are_checked(make: Callable[..., Any]) -> None:
-    for option in ("num_reads", "num_sweeps"):
-        with pytest.raises(ValueError, match=f"{option} must be at least 1"):
-            make(**{option: 0})
-    with pytest.raises(TypeError, match="did you mean 'num_reads'"):
-        make(num_read=3)
 
 
 def test_a_sparse_problem_of_many_spins() -> None:

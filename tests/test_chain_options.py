@@ -1,0 +1,90 @@
+"""Where chains start, what they refuse, and the states that minimize finds."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from fixtures import PAIR
+from monte_carlo import (
+    glass,
+    ignore_unconverged,
+    monte_carlo,
+)
+from strategies import LIBRARIES, in_library
+
+from isingsample import Exact, IsingProblem
+from isingsample.samplers.gibbs import Gibbs
+
+
+@monte_carlo
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_chains_can_go_on_from_the_last_result(make: Callable[..., Any], library: str) -> None:
+    present = np.array([[True] * 4, [True, False, True, True]])
+    fields = {"h": np.full((2, 4), 3.0), "present": present}
+    problem = IsingProblem(**in_library(library, fields))
+    first = make(num_reads=5).sample(problem, seed=0)
+    second = make(num_reads=5, initial_states=first.samples).sample(problem, seed=1)
+    assert second.samples.shape == (2, 5, 4)
+    assert "initial_states" not in second.info["options"]
+
+
+@ignore_unconverged
+def test_chains_start_where_they_are_told() -> None:
+    """Fields and couplings so strong that no chain ever moves."""
+    frozen = IsingProblem(np.zeros(6), 1e6 * (np.ones((6, 6)) - np.eye(6)))
+    signs = np.array([1, -1, -1, 1])
+    states = np.repeat(signs[:, None], 6, axis=1)
+    found = Gibbs(num_reads=4, initial_states=states).sample(frozen, seed=0)
+    np.testing.assert_array_equal(found.samples, states)
+    batch = IsingProblem(np.zeros((2, 6)), frozen.J)
+    each = np.stack([states, -states])
+    found = Gibbs(num_reads=4, initial_states=each).sample(batch, seed=0)
+    np.testing.assert_array_equal(found.samples, each)
+
+
+@monte_carlo
+@pytest.mark.parametrize(
+    ("states", "message"),
+    [
+        ([0, 1], r"initial_states\[0\] is 0"),
+        ([1, 10], r"initial_states\[1\] is 10"),
+        ([[1, 1]] * 3, "one of the shapes"),
+        ([1, 1, 1], "one of the shapes"),
+    ],
+)
+def test_illegal_initial_states_are_refused(
+    make: Callable[..., Any], states: Any, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        make(num_reads=4, initial_states=states).sample(PAIR.problem())
+
+
+@monte_carlo
+def test_minimize_finds_ground_states_of_a_batch(make: Callable[..., Any]) -> None:
+    problem = glass(8, seed=5, batch=(2, 3))
+    state, energy = make(num_reads=50).minimize(problem, seed=0)
+    exact_state, exact_energy = Exact().minimize(problem)
+    np.testing.assert_array_equal(state, exact_state)
+    np.testing.assert_allclose(energy, exact_energy)
+
+
+@monte_carlo
+@pytest.mark.parametrize("scale", [1e-300, 1e-3, 1e6, 1e300])
+def test_optimising_scales_with_the_problem(make: Callable[..., Any], scale: float) -> None:
+    signs = np.random.default_rng(0).choice([-1, 1], size=100)
+    state, _ = make(num_reads=2).minimize(IsingProblem(scale * signs), seed=1)
+    np.testing.assert_array_equal(state, signs)
+    small = glass(10, seed=1, K=0.3)
+    scaled = IsingProblem(scale * small.h, scale * small.J, scale * small.K)
+    state, _ = make(num_reads=64).minimize(scaled, seed=1)
+    np.testing.assert_array_equal(state, Exact().minimize(small)[0])
+
+
+@monte_carlo
+def test_options_are_checked(make: Callable[..., Any]) -> None:
+    for option in ("num_reads", "num_sweeps"):
+        with pytest.raises(ValueError, match=f"{option} must be at least 1"):
+            make(**{option: 0})
+    with pytest.raises(TypeError, match="did you mean 'num_reads'"):
+        make(num_read=3)

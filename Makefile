@@ -37,6 +37,8 @@ examples: $(VENV)/.all
 	$(BIN)/python examples/compare_samplers.py --windows 2 --reads 200 --out $(VENV)/compare.png
 	$(BIN)/python examples/leap_submit.py --mock --queries 4 --reads 200
 	$(BIN)/python examples/attention_layer.py --steps 50
+	$(BIN)/python examples/tiny_shakespeare.py --quick --restart --out $(VENV)/study-text
+	$(BIN)/python examples/bracket_matching.py --quick --restart --out $(VENV)/study-brackets
 
 clean:
 	rm -rf $(VENV) build dist docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage

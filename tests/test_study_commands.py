@@ -1,0 +1,107 @@
+"""The commands of the study, from the options to the files."""
+
+import csv
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("matplotlib")
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+SMALL = ["--lengths", "3,4", "--seeds", "2", "--steps", "4", "--batch", "4", "--judged", "40"]
+FILES = {"results.csv", "results.md", "couplings.csv", "lengths.png", "training.png"}
+
+
+@pytest.fixture
+def command(monkeypatch, capsys):
+    """Runs a script of the examples; its exit code, output and errors."""
+
+    def run(script: str, *arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", [str(EXAMPLES / script), *arguments])
+        with pytest.raises(SystemExit) as exited:
+            runpy.run_path(str(EXAMPLES / script), run_name="__main__")
+        captured = capsys.readouterr()
+        return int(exited.value.code or 0), captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture
+def text(tmp_path) -> str:
+    path = tmp_path / "text.txt"
+    path.write_text("to be or not to be, that is the question. " * 40)
+    return str(path)
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_text(command, text, tmp_path):
+    out = tmp_path / "out"
+    arguments = ["--text", text, *SMALL, "--out", str(out)]
+    code, output, _ = command("tiny_shakespeare.py", *arguments)
+    assert code == 0
+    assert "| softmax |" in output
+    assert FILES | {"couplings.png", "T03.pt", "T04.pt"} == {p.name for p in out.iterdir()}
+    results = rows(out / "results.csv")
+    assert {row["part"] for row in results} == {"blocks", "tail"}
+    assert {row["length"] for row in results} == {"3", "4"}
+    assert len({row["arm"] for row in results}) == 12
+    pairs = rows(out / "couplings.csv")
+    assert len([r for r in pairs if (r["run"], r["arm"], r["seed"]) == ("T04", "h+J", "1")]) == 6
+    # Once more: nothing is left to do, and the same comes out.
+    before = (out / "results.csv").read_bytes()
+    assert command("tiny_shakespeare.py", *arguments)[0] == 0
+    assert (out / "results.csv").read_bytes() == before
+
+
+def test_all_positions_learn(command, text, tmp_path):
+    out = tmp_path / "out"
+    options = ["--positions", "all", "--modes", "softmax,h+J"]
+    assert (
+        command("tiny_shakespeare.py", "--text", text, *SMALL, *options, "--out", str(out))[0] == 0
+    )
+    results = rows(out / "results.csv")
+    assert {row["part"] for row in results} > {"tail", "blocks, all positions"}
+    assert {row["at"] for row in results if row["by"] == "position"} == {"0", "1", "2", "3"}
+
+
+def test_brackets_with_any_sampler(command, tmp_path):
+    out = tmp_path / "out"
+    options = ["--modes", "softmax,h+J", "--sampler", "exact,gibbs,dqa", "--reads", "10"]
+    code, output, _ = command("bracket_matching.py", *SMALL, *options, "--out", str(out))
+    assert code == 0
+    assert "gain over the exact sampler" in output
+    assert FILES | {"couplings.png", "breakdown.png"} < {p.name for p in out.iterdir()}
+    results = rows(out / "results.csv")
+    assert {row["arm"] for row in results} == {"softmax", "h+J", "h+J [gibbs]", "h+J [dqa]"}
+    assert {row["run"] for row in results} == {"T03", "T03-no-ffn", "T04", "T04-no-ffn"}
+    assert {row["by"] for row in results} == {"", "depth", "distance"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--modes", "softmx"], "'softmax'"),
+        (["--sampler", "dqa_raw"], "'dqa-raw'"),
+        (["--lengths", "4,x"], "'4,x' is not a list of whole numbers"),
+        (["--lengths", "1"], "at least 2 letters, not 1"),
+    ],
+)
+def test_bad_input_is_one_message(command, tmp_path, arguments, message):
+    code, _, errors = command("bracket_matching.py", *arguments, "--out", str(tmp_path / "out"))
+    assert code == 2
+    assert message in errors
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_impossible_length_of_text(command, text, tmp_path):
+    options = ["--lengths", "21", "--out", str(tmp_path)]
+    code, _, errors = command("tiny_shakespeare.py", "--text", text, *options)
+    assert code == 2
+    assert "length must be 1 ... 20, not 21" in errors

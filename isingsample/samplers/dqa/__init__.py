@@ -10,6 +10,7 @@ engines.py      what runs it, by name:
   primitive.py      reads, by any of Qiskit's sampler primitives
 readout.py      moments and reads from probabilities
 validity.py     where an anneal can be trusted
+counterterms.py  calibration to second order
 fitting.py      the one temperature of a whole batch, from running it
 solve.py        blocks of problems through an engine
 sampler.py      the sampler

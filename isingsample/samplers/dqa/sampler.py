@@ -16,6 +16,12 @@ from isingsample.problem import IsingProblem
 from isingsample.samplers.base import Sampler, Solution, check_beta, check_is_problem
 from isingsample.samplers.dqa.aer import AerEngine
 from isingsample.samplers.dqa.anneal import Anneal
+from isingsample.samplers.dqa.counterterms import (
+    Counterterms,
+    CountertermsLike,
+    counterterms_of,
+    with_counterterms,
+)
 from isingsample.samplers.dqa.engines import Engine, engine_for
 from isingsample.samplers.dqa.fitting import fitted_to_energy, fitted_to_reads
 from isingsample.samplers.dqa.primitive import PrimitiveEngine
@@ -74,6 +80,9 @@ class DQA(Sampler):
             call, so that the batch has the mean energy of Boltzmann, or, on a primitive, so that
             its own reads have the temperature asked for, which takes up to 8 more runs. A query's
             result then depends on its batch. "none" anneals beta h, beta J and beta K.
+        counterterms: None; or "analytic": calibrates to second order in weak problems, by what
+            `isingsample.samplers.dqa.counterterms` takes from h and J; or that as a pair of
+            numbers (of J h, of J J). With analytic calibration. Nothing is taken for K.
         num_reads: reads to draw for each problem, whose averages are the moments; None for exact
             expectations and no samples.
         max_spins: problems with more spins are refused: each further spin doubles the cost.
@@ -106,6 +115,7 @@ class DQA(Sampler):
     trotter_order: int = 1
     schedule: ScheduleLike = "linear"
     calibration: str = "analytic"
+    counterterms: CountertermsLike = None
     num_reads: int | None = None
     max_spins: int = 20
     engine: Any = "aer"
@@ -119,6 +129,8 @@ class DQA(Sampler):
     def __post_init__(self) -> None:
         _ = self._anneal  # refuses its own options
         check.check_choice("calibration", self.calibration, CALIBRATIONS)
+        if self._counterterms is not None and self.calibration != "analytic":
+            raise ValueError("counterterms go with calibration='analytic'")
         if self.num_reads is not None:
             check.check_count("num_reads", self.num_reads)
         check.check_count("max_spins", self.max_spins)
@@ -175,6 +187,10 @@ class DQA(Sampler):
         return self._anneal.betas
 
     @cached_property
+    def _counterterms(self) -> Counterterms | None:
+        return counterterms_of(self.counterterms, self._anneal)
+
+    @cached_property
     def _field_range(self) -> float:
         return field_range(self._anneal)
 
@@ -221,9 +237,12 @@ class DQA(Sampler):
     def _solve_all(self, blocks: list[Block], beta: Any, streams: Streams) -> list[Solution | None]:
         betas = self._betas_for(blocks, beta)
         ready = [self._ready(block, beta, betas) for block in blocks if not block.is_empty]
-        info = {"calibration": self.calibration} | self._fields(blocks, beta, betas)
+        info: dict[str, Any] = {"calibration": self.calibration}
+        info |= self._fields(blocks, beta, betas)
         if self.calibration != "none":
             info |= {"beta_h": betas.h, "beta_J": betas.J, "beta_K": betas.K}
+        if self._counterterms is not None:
+            info |= {"counterterms": tuple(self._counterterms)}
         solved = iter(solutions(self._engine, ready, self._anneal, self.num_reads, streams))
         return [
             None if block.is_empty else replace(in_kind_of(next(solved), block.h), info=info)
@@ -238,6 +257,7 @@ class DQA(Sampler):
     def _ready(self, block: Block, beta: Any, betas: EffectiveBetas) -> Block:
         """What the circuit is made of."""
         local = block.to_numpy() if self.runs_on_host else block
+        local = with_counterterms(local, beta, self._counterterms)
         # Rounding depends on how queries are cut into chunks; in double it does not reach reads.
         precision = self.precision or (None if self.num_reads is None else "double")
         return scaled(local, beta, betas, precision)

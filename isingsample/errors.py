@@ -46,6 +46,18 @@ class CredentialsError(BackendError):
     """A remote solver is not configured, or refuses the credentials it was given."""
 
 
+class BackendConnectionError(BackendError, ConnectionError):
+    """The connection to a remote solver failed; whether a request arrived, nobody knows."""
+
+
+class BackendBusyError(BackendError):
+    """A remote solver's service cannot answer now, as it says itself; later it may."""
+
+
+class ProblemFailedError(BackendError):
+    """A remote solver took a problem and gave it up, or went offline with it."""
+
+
 class BackendTimeoutError(BackendError, TimeoutError):
     """A remote solver did not answer in time."""
 

@@ -22,6 +22,7 @@ from qpu_standins import Recorder
 
 from isingsample import IsingProblem, MissingExtraError, get_sampler, list_samplers
 from isingsample.errors import (
+    BackendBusyError,
     BackendError,
     CredentialsError,
     IsingSampleError,
@@ -83,7 +84,7 @@ def test_configuration_files_that_cannot_be_used(nowhere: Path) -> None:
     [
         (SolverAuthenticationError(), CredentialsError, "refused the API token"),
         (SolverNotFoundError(), BackendError, "no solver online for solver='mine'"),
-        (InternalServerError(), BackendError, "cannot reach D-Wave's service at nowhere"),
+        (InternalServerError(), BackendBusyError, "service at nowhere cannot answer now"),
         (ValueError(f"token={TOKEN}"), CredentialsError, "cannot work with its configuration"),
     ],
 )

@@ -14,7 +14,14 @@ from fixtures import PAIR
 from qpu_standins import Failing, Recorder, Silent
 
 from isingsample import IsingProblem
-from isingsample.errors import BackendError, BackendTimeoutError, CredentialsError
+from isingsample.errors import (
+    BackendBusyError,
+    BackendConnectionError,
+    BackendError,
+    BackendTimeoutError,
+    CredentialsError,
+    ProblemFailedError,
+)
 from isingsample.samplers import _qpu_submissions
 from isingsample.samplers.qpu import DWave
 
@@ -61,7 +68,7 @@ def test_a_token_that_is_revoked_later(sapi: FakeSapi, sampler: DWave) -> None:
 
 def test_a_refused_connection_fails_at_once(refused: str) -> None:
     started, threads = time.monotonic(), threading.active_count()
-    with pytest.raises(BackendError, match=r"cannot reach .* check the network"):
+    with pytest.raises(BackendConnectionError, match=r"cannot reach .* check the network"):
         DWave(token=TOKEN, endpoint=refused).sample(PAIR.problem())
     assert time.monotonic() - started < 2
     assert threading.active_count() <= threads
@@ -70,7 +77,7 @@ def test_a_refused_connection_fails_at_once(refused: str) -> None:
 @pytest.mark.parametrize("code", [500, 503, 429])
 def test_a_service_that_cannot_say_what_solvers_there_are(sapi: FakeSapi, code: int) -> None:
     sapi.faults = [Fault("GET .*solvers", code)]
-    with pytest.raises(BackendError, match="cannot reach"):
+    with pytest.raises(BackendBusyError, match=r"service at .* cannot answer now"):
         DWave(token=TOKEN).sample(PAIR.problem())
 
 
@@ -95,7 +102,7 @@ def test_what_the_service_refuses_for_now_is_sent_again(
 @pytest.mark.usefixtures("no_pauses")
 def test_retries_are_bounded(sapi: FakeSapi, sampler: DWave) -> None:
     sapi.faults = [Fault(SUBMIT, 503, message="down for maintenance")]
-    with pytest.raises(BackendError, match=r"problem 0 .*down for maintenance.* try again later"):
+    with pytest.raises(BackendBusyError, match=r"down for maintenance.* try again later"):
         sampler.sample(IsingProblem([1.0]))
     assert sapi.count(SUBMIT) == 4
     assert not sapi.jobs
@@ -115,7 +122,7 @@ def test_a_submission_that_may_have_arrived_is_not_sent_twice(
     sapi: FakeSapi, sampler: DWave
 ) -> None:
     sapi.faults = [Fault(SUBMIT, 0, accepts=True)]
-    with pytest.raises(BackendError, match="connection to the service was lost"):
+    with pytest.raises(BackendConnectionError, match="connection to the service was lost"):
         sampler.sample(IsingProblem([1.0]))
     assert len(sapi.jobs) == 1
 
@@ -147,7 +154,7 @@ def test_a_job_that_never_ends(sapi: FakeSapi) -> None:
 
 def test_a_solver_that_goes_offline(sapi: FakeSapi, sampler: DWave) -> None:
     sapi.failures = {1: "Solver is offline"}
-    with pytest.raises(BackendError, match=r"went offline .*choose another") as caught:
+    with pytest.raises(ProblemFailedError, match=r"went offline .*choose another") as caught:
         sampler.sample(spelled(3))
     failed, kept = list(sapi.jobs)[1], set(sapi.jobs) - {list(sapi.jobs)[1]}
     assert failed in str(caught.value)
@@ -156,7 +163,7 @@ def test_a_solver_that_goes_offline(sapi: FakeSapi, sampler: DWave) -> None:
 
 def test_a_job_that_fails(sapi: FakeSapi, sampler: DWave) -> None:
     sapi.failures = {0: "chip on fire"}
-    with pytest.raises(BackendError, match=r"problem 0 .*failed at the solver: .*chip on fire"):
+    with pytest.raises(ProblemFailedError, match=r"failed at the solver: .*chip on fire"):
         sampler.sample(PAIR.problem())
 
 

@@ -22,12 +22,13 @@ _HOW_TO_CONFIGURE = (
     "dashboard (https://cloud.dwavesys.com/leap/) shows the token. To try things out without "
     "one, pass child=isingsample.mock_qpu.mock_dwave()"
 )
-# Where nothing else is configured. The client's own values take 10 s to report a refused
-# connection and ten minutes a silent one.
+# Where nothing else is configured. By itself the client takes 10 s to report a refused connection,
+# and ten minutes a silent one; these take half a second, and a minute at most.
 _CLIENT_DEFAULTS = {
-    "request_timeout": (5.0, 60.0),  # to connect and to answer, in seconds
-    "http_retry_connect": 5,
-    "http_retry_read": 2,
+    "request_timeout": (5.0, 30.0),  # to connect and to answer, in seconds
+    "http_retry_connect": 3,
+    "http_retry_read": 1,
+    "http_retry_backoff_factor": 0.1,
     "poll_wait_time": 2,  # seconds; closing waits for the poll under way
 }
 _MAX_EMBEDDINGS = 256

@@ -9,24 +9,19 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from isingsample.errors import BackendError, BackendTimeoutError, CredentialsError
+from isingsample.errors import (
+    BackendBusyError,
+    BackendConnectionError,
+    BackendError,
+    BackendTimeoutError,
+    CredentialsError,
+    ProblemFailedError,
+)
 
 T = TypeVar("T")
 
 _SECRET = re.compile(r"""(token['"]?\s*[:=]\s*b?['"])[^'"]*""", re.IGNORECASE)
 _TOO_MANY_REQUESTS = 429
-
-
-class TransientError(BackendError):
-    """The service said that it cannot now: it may the next time."""
-
-
-class LostError(BackendError):
-    """The connection failed: whether the service got the request, nobody knows."""
-
-
-class RejectedError(BackendError):
-    """The solver took a problem and gave it up; its id is of no more use."""
 
 
 def attempt(call: Callable[[], T], what: str) -> T:
@@ -68,7 +63,11 @@ def redact_client_log(token: str | None) -> None:
 def connection_failure(error: Exception, config: Mapping[str, Any]) -> BackendError:
     """What went wrong while the client was made; the error's own text may hold the token."""
     from dwave.cloud import exceptions
-    from dwave.cloud.api.exceptions import ResourceAccessForbiddenError
+    from dwave.cloud.api.exceptions import (
+        InternalServerError,
+        ResourceAccessForbiddenError,
+        ResourceLimitsExceededError,
+    )
     from requests import RequestException
 
     where = config.get("endpoint") or config.get("region")
@@ -84,8 +83,10 @@ def connection_failure(error: Exception, config: Mapping[str, Any]) -> BackendEr
             f"{service} has no solver online for solver={config.get('solver')!r}; "
             f"`dwave solvers --list --all` shows what there is"
         )
+    if isinstance(error, (InternalServerError, ResourceLimitsExceededError)):
+        return BackendBusyError(f"{service} cannot answer now ({kind}); try again later")
     if isinstance(error, RequestException):
-        return BackendError(
+        return BackendConnectionError(
             f"cannot reach {service} ({kind}); check the network, endpoint and region"
         )
     return CredentialsError(
@@ -110,19 +111,19 @@ def _failure(error: Exception, what: str) -> BackendError | None:
             f"closed: compare it with the Leap dashboard"
         )
     if isinstance(error, exceptions.SolverOfflineError):
-        return RejectedError(
+        return ProblemFailedError(
             f"{what}: the solver went offline ({said}); choose another with solver=..., or wait"
         )
     if isinstance(error, (exceptions.SolverFailureError, exceptions.CanceledFutureError)):
-        return RejectedError(f"{what} failed at the solver: {said}")
+        return ProblemFailedError(f"{what} failed at the solver: {said}")
     if isinstance(code, int) and (code >= 500 or code == _TOO_MANY_REQUESTS):
-        return TransientError(f"{what}: the service cannot answer now ({said}); try again later")
+        return BackendBusyError(f"{what}: the service cannot answer now ({said}); try again later")
     if isinstance(error, exceptions.SolverError | exceptions.ProblemUploadError):
         return BackendError(f"{what} failed at the solver: {said}")
     if isinstance(error, RequestTimeout) or (
         isinstance(error, RequestException) and getattr(error, "response", None) is None
     ):
-        return LostError(f"{what}: the connection to the service was lost ({said})")
+        return BackendConnectionError(f"{what}: the connection to the service was lost ({said})")
     if isinstance(error, (RequestException, exceptions.UseAfterCloseError)):
         return BackendError(f"{what} failed at the solver: {said}")
     return None

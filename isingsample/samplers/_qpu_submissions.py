@@ -10,9 +10,14 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple
 
-from isingsample.errors import BackendTimeoutError
+from isingsample.errors import (
+    BackendBusyError,
+    BackendConnectionError,
+    BackendTimeoutError,
+    ProblemFailedError,
+)
 from isingsample.samplers._qpu_client import Connection
-from isingsample.samplers._qpu_failures import LostError, RejectedError, TransientError, attempt
+from isingsample.samplers._qpu_failures import attempt
 from isingsample.samplers._qpu_journal import Entry, Journal
 
 # Submissions at the solver at a time; more would only wait in its queue.
@@ -115,9 +120,9 @@ class _Pending:
             return False
         try:
             attempt(self.entry.sampleset.resolve, self.name)
-        except TransientError:
+        except BackendBusyError:
             return True
-        except LostError:
+        except BackendConnectionError:
             # Without an id nobody knows whether the solver has the problem. Sent again, it may
             # be paid for twice.
             return self.entry.learn_id() is not None
@@ -131,7 +136,7 @@ class _Pending:
         self.entry.learn_id()
         try:
             attempt(sampleset.resolve, self.name)
-        except RejectedError:
+        except ProblemFailedError:
             self.entry.problem_id = self.entry.sampleset = None
             raise
         if self.entry.problem_id is None:  # of a child without futures

@@ -24,6 +24,7 @@ import numpy as np
 from isingsample import _validation as check
 from isingsample._arrays import to_numpy
 from isingsample.energies import pair_indices, pair_products
+from isingsample.errors import TooLargeError
 from isingsample.mean_energy import MAX_SPINS, Spectrum, in_double
 from isingsample.problem import IsingProblem
 from isingsample.streams import Seed, Streams
@@ -68,8 +69,8 @@ def effective_beta(
         samples: (..., rows, n) of -1 and +1, and 0 at absent spins. The error takes the rows for
             independent.
         weights: (..., rows) integers, how often each row occurred; None for once.
-        likelihood: "exact", by the exact solver (up to 24 spins); "pseudo", by each spin given
-            the others; "auto" is "exact" as far as that goes.
+        likelihood: "exact", by some fifty exact solutions of the batch (up to 24 spins); "pseudo",
+            by each spin given the others; "auto" is "exact" as far as that goes.
         num_bootstrap: sets of as many rows of each problem, drawn from its own with
             replacement, that the error is found from.
         seed: of these sets: an integer, a numpy.random.Generator or None.
@@ -91,6 +92,13 @@ def effective_beta(
         raise TypeError(f"problem must be an IsingProblem, not {type(problem).__name__}")
     check.check_choice("likelihood", likelihood, LIKELIHOODS)
     check.check_count("num_bootstrap", num_bootstrap, minimum=2)
+    if likelihood == "auto":
+        likelihood = "exact" if problem.num_spins <= MAX_SPINS else "pseudo"
+    elif likelihood == "exact" and problem.num_spins > MAX_SPINS:
+        raise TooLargeError(
+            f"likelihood='exact' sums over 2**n states; n = {problem.num_spins} is above "
+            f"{MAX_SPINS}: use 'pseudo'"
+        )
     local = in_double(problem)
     rows = np.asarray(to_numpy(samples), dtype=float)
     if rows.ndim != len(local.batch_shape) + 2:
@@ -101,8 +109,6 @@ def effective_beta(
     energies = local.energy(rows)  # refuses what does not fit
     rows = np.broadcast_to(rows, (*energies.shape, local.num_spins))
     counts = _counts(weights, energies.shape)
-    if likelihood == "auto":
-        likelihood = "exact" if local.num_spins <= MAX_SPINS else "pseudo"
     scores: _Scores = _Exact(local, energies) if likelihood == "exact" else _Pseudo(local, rows)
     beta = _root(lambda beta: float((counts * scores.at(beta)).sum()), scores.scale, counts.sum())
     if not math.isfinite(beta):

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from isingsample.errors import TooLargeError
 from isingsample.problem import IsingProblem
 from isingsample.samplers.exact import Exact
 
@@ -27,6 +28,11 @@ class Spectrum:
     """Mean energies (...) of a batch in float64, without offset, at any beta, by Exact."""
 
     def __init__(self, problem: IsingProblem) -> None:
+        if problem.num_spins > MAX_SPINS:
+            raise TooLargeError(
+                f"the mean energy at a temperature sums over 2**n states; n = {problem.num_spins} "
+                f"is above {MAX_SPINS}"
+            )
         self._solver, self._problem = Exact(max_spins=MAX_SPINS), problem
         self._lowest = self._solver.minimize(problem)[1]
         self._highest = -self._solver.minimize(_times(problem, -1.0))[1]

@@ -23,7 +23,7 @@ from dqa_primitives import (
     runtime_sampler,
 )
 
-from isingsample import IsingProblem
+from isingsample import IsingProblem, TooLargeError
 from isingsample.samplers.dqa import DQA
 from isingsample.samplers.dqa import primitive as primitive_module
 
@@ -154,3 +154,8 @@ def test_jobs_are_of_a_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
     assert_within_shot_noise(drawn.magnetization, exact, 1000)
     with pytest.raises(ValueError, match=r"takes 4 jobs, and SamplerV2\(seed=1\)"):
         DQA(**TROT3_OPTIONS, num_reads=10, **of_aer()).sample(problem)
+
+
+def test_more_spins_than_allowed_are_not_sent() -> None:
+    with pytest.raises(TooLargeError, match="21 spins are above max_spins=20; raise it if"):
+        DQA(num_reads=10, **of_aer()).sample(IsingProblem(np.zeros(21)))

@@ -103,7 +103,7 @@ def test_more_spins_than_can_be_summed_over() -> None:
     found = effective_beta(problem, samples)
     assert abs(found.beta - 0.8) < 5 * found.std_error < 0.2
     assert effective_beta(problem, samples, likelihood="pseudo") == found
-    with pytest.raises(TooLargeError, match="40 spins"):
+    with pytest.raises(TooLargeError, match="n = 40 is above 24: use 'pseudo'"):
         effective_beta(problem, samples, likelihood="exact")
 
 
@@ -218,3 +218,5 @@ def test_mean_energies_are_those_of_all_states(beta: float) -> None:
     expected = (weights * energies).sum(axis=-1) / weights.sum(axis=-1)
     np.testing.assert_allclose(mean_energy(problem, beta), expected, atol=1e-5)
     np.testing.assert_array_equal(mean_energy(IsingProblem([0.0, 0.0]), beta), 0.0)
+    with pytest.raises(TooLargeError, match="n = 25 is above 24"):
+        mean_energy(IsingProblem(np.zeros(25)), beta)

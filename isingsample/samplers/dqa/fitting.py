@@ -40,6 +40,7 @@ def fitted_to_energy(
 
     Raises:
         ValueError: no multiple of the problems within a factor of 8 has that energy.
+        TooLargeError: more than 24 spins.
     """
     from scipy.optimize import brentq
 

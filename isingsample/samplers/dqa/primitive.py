@@ -30,10 +30,6 @@ class PrimitiveEngine:
     primitive: Any
     pass_manager: Any = None
 
-    def bytes_needed(self, num_spins: int) -> float:
-        """Unknown, and elsewhere."""
-        return 0.0
-
     def reads(self, blocks: Sequence[Block], anneal: Anneal, num_reads: int) -> list[np.ndarray]:
         """num_reads of each query of each block: (groups * queries, num_reads, n) int8.
 

@@ -78,8 +78,9 @@ class DQA(Sampler):
         calibration: "analytic" anneals h beta / beta_h, J beta / beta_J and K beta / beta_K and
             reports these temperatures in info. "fit" multiplies them by one number for the whole
             call, so that the batch has the mean energy of Boltzmann, or, on a primitive, so that
-            its own reads have the temperature asked for, which takes up to 8 more runs. A query's
-            result then depends on its batch. "none" anneals beta h, beta J and beta K.
+            its own reads have the temperature asked for, which takes up to 8 more runs. Simulated
+            problems may have 24 spins; a query's result then depends on its batch. "none" anneals
+            beta h, beta J and beta K.
         counterterms: None; or "analytic": calibrates to second order in weak problems, by what
             `isingsample.samplers.dqa.counterterms` takes from h and J; or that as a pair of
             numbers (of J h, of J J). With analytic calibration. Nothing is taken for K.
@@ -268,7 +269,8 @@ class DQA(Sampler):
         host = [block.to_numpy() for block in blocks if not block.is_empty]
         known = (host, float(detach(beta)), self._anneal, self._betas)
         if isinstance(self._engine, PrimitiveEngine):
-            return fitted_to_reads(*known, self._engine, self.num_reads or 1)
+            assert self.num_reads is not None
+            return fitted_to_reads(*known, self._engine, self.num_reads)
         # Without noise all engines agree, and ours is the quickest.
         noisy = isinstance(self._engine, AerEngine) and self._engine.noise_model is not None
         return fitted_to_energy(*known, self._engine if noisy else StatevectorEngine())

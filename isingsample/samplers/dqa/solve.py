@@ -29,10 +29,17 @@ def check_size(problem: IsingProblem, engine: Engine, max_spins: int) -> None:
     largest = problem.num_spins
     if problem.present is not None:
         largest = int(problem.present.sum(axis=-1).max(initial=0))
+    if isinstance(engine, PrimitiveEngine):
+        if largest > max_spins:
+            raise TooLargeError(
+                f"{largest} spins are above max_spins={max_spins}; raise it if the primitive can "
+                f"take so many qubits"
+            )
+        return
     needed, available = engine.bytes_needed(largest), available_memory()
     if largest > max_spins or needed > available:
         raise TooLargeError(
-            f"a state vector of {largest} spins has 2**{largest} entries and needs about "
+            f"the quantum state of {largest} spins has 2**{largest} outcomes and needs about "
             f"{readable_bytes(needed)} of memory; the limit is max_spins={max_spins} and "
             f"{readable_bytes(available)} are available. Use a Monte Carlo sampler such as 'sa'"
         )

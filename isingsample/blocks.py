@@ -128,7 +128,7 @@ def join(
     for value, block in zip(values, blocks, strict=True):
         rows = xp.reshape(value, (block.index.size, *value.shape[2:]))
         for axis in range(rows.ndim - spin_axes, rows.ndim):
-            rows = _spread(rows, axis, block.spins, problem.num_spins)
+            rows = spread(rows, axis, block.spins, problem.num_spins)
         flat.append(rows)
     order = np.argsort(np.concatenate([block.index.ravel() for block in blocks]))
     stacked = flat[0] if len(flat) == 1 else xp.concat(flat, axis=0)
@@ -190,8 +190,8 @@ def _restrict(whole: Block, mask: np.ndarray, rows: np.ndarray) -> list[Block]:
     return parts
 
 
-def _spread(rows: Array, axis: int, spins: np.ndarray, num_spins: int) -> Array:
-    """rows with axis widened from the kept spins to all, zeros elsewhere."""
+def spread(rows: Array, axis: int, spins: np.ndarray, num_spins: int) -> Array:
+    """rows with axis widened from the kept spins, or pairs, to all, zeros elsewhere."""
     if len(spins) == num_spins:
         return rows
     xp = namespace(rows)

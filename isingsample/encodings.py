@@ -9,6 +9,7 @@ in this form there is one.
 
 import dataclasses
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -109,6 +110,7 @@ class GaugeSpin(Sampler):
             log_partition=None if log_partition is None else log_partition - math.log(2.0),
             info=Info(result.info).also(sampler=self.name, options=self.options),
             _correlation=folded.correlation,
+            _correlation_error=folded.correlation_error,
         )
 
     def close(self) -> None:
@@ -120,21 +122,32 @@ class GaugeSpin(Sampler):
 
 
 def _from_correlation(result: SampleResult) -> Solution:
-    pairs = result.correlation[..., :-1, :-1]
-    magnetization = result.correlation[..., -1, :-1]
-    error = result.std_error[..., :-1]
-    return Solution(magnetization, 0.5 * (1 + magnetization), error, correlation=lambda: pairs)
+    pairs, errors = (
+        (m[..., -1, :-1], m[..., :-1, :-1]) for m in (result.correlation, result.correlation_error)
+    )
+    return Solution(
+        pairs[0],
+        0.5 * (1 + pairs[0]),
+        errors[0],
+        correlation=lambda: pairs[1],
+        correlation_error=lambda: errors[1],
+    )
 
 
 def _from_samples(result: SampleResult) -> Solution:
     samples = without_gauge_spin(result.samples)
     found = Solution.from_samples(to_numpy(samples), thermal=result.thermal)
-    h, pairs = result.magnetization, found.correlation
+    h = result.magnetization
+
+    def converted(values: Callable[[], Array] | None) -> Callable[[], Array] | None:
+        return None if values is None else lambda: like(values(), h)
+
     return dataclasses.replace(
         found,
         magnetization=like(found.magnetization, h),
         probability=like(found.probability, h),
         std_error=like(found.std_error, h),
-        correlation=lambda: like(pairs(), h) if pairs else None,
+        correlation=converted(found.correlation),
+        correlation_error=converted(found.correlation_error),
         samples=samples,
     )

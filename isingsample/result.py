@@ -3,13 +3,16 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from isingsample._arrays import Array
+from isingsample._arrays import Array, like
+from isingsample.couplings import DENSE_LIMIT, check_dense_size
 from isingsample.problem import IsingProblem
 
 if TYPE_CHECKING:
     import dimod
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,12 +47,59 @@ class SampleResult:
     log_partition: Array | None = None
     info: Mapping[str, Any] = field(default_factory=dict)
     _correlation: Callable[[], Array] | None = field(default=None, repr=False)
+    _correlation_error: Callable[[], Array] | None = field(default=None, repr=False)
+    _edges: Callable[[], tuple[Array, Array]] | None = field(default=None, repr=False)
     _entropy: Callable[[], Array] | None = field(default=None, repr=False)
 
     @cached_property
     def correlation(self) -> Array:
-        """<s_j s_k>, (..., n, n); 1 on the diagonal, 0 at absent spins. Computed when asked."""
-        return self._asked_for("correlations", self._correlation)
+        """<s_j s_k>, (..., n, n); 1 on the diagonal, 0 at absent spins. Computed when asked.
+
+        Raises:
+            TooLargeError: couplings are sparse and there are more than 8192 spins; take
+                edge_correlation.
+            ValueError: the sampler gives none.
+        """
+        return self._matrix("correlations", self._correlation)
+
+    @cached_property
+    def correlation_error(self) -> Array:
+        """One standard deviation of correlation, (..., n, n), to the rules of std_error: 0 when
+        exact and on the diagonal, NaN where the bias is not known. Computed when asked; raises
+        what correlation does.
+        """
+        return self._matrix("errors of correlations", self._correlation_error)
+
+    @property
+    def edge_correlation(self) -> Array:
+        """<s_j s_k> of the coupled pairs alone, (..., edges), in the order of `problem.edges`;
+        0 at absent spins. Computed when asked, without an (n, n) array where couplings are sparse.
+
+        Raises:
+            TooLargeError: only the whole matrix can be computed, and it is too large.
+            ValueError: the sampler gives none.
+        """
+        return self._edge_moments[0]
+
+    @property
+    def edge_correlation_error(self) -> Array:
+        """One standard deviation of edge_correlation, (..., edges)."""
+        return self._edge_moments[1]
+
+    @cached_property
+    def _edge_moments(self) -> tuple[Array, Array]:
+        if self._edges is not None:
+            return self._edges()
+        first, second = (
+            like(spins, self.correlation, keep_dtype=True) for spins in self.problem.edges.T
+        )
+        return self.correlation[..., first, second], self.correlation_error[..., first, second]
+
+    def _matrix(self, what: str, compute: Callable[[], Array] | None) -> Array:
+        if self.problem.is_sparse:
+            remedy = "Take edge_correlation and edge_correlation_error, of the coupled pairs alone"
+            check_dense_size(f"the {what}", self.problem.num_spins, remedy)
+        return self._asked_for(what, compute)
 
     @cached_property
     def entropy(self) -> Array:
@@ -78,8 +128,13 @@ class SampleResult:
     def __getstate__(self) -> dict[str, Any]:
         """What pickle and copy take: values in place of the ways to them, which cannot be sent."""
         state = dict(self.__dict__)
-        if self._correlation is not None:
+        if self._edges is not None and self.problem.num_spins > DENSE_LIMIT:
+            state["_edges"] = partial(_given, self._edge_moments)
+            state["_correlation"] = state["_correlation_error"] = None
+        elif self._correlation is not None:
+            state["_edges"] = None
             state["_correlation"] = partial(_given, self.correlation)
+            state["_correlation_error"] = partial(_given, self.correlation_error)
         if self._entropy is not None:
             state["_entropy"] = partial(_given, self.entropy)
         return state
@@ -98,5 +153,5 @@ class SampleResult:
         )
 
 
-def _given(value: Array) -> Array:
+def _given(value: T) -> T:
     return value

@@ -13,6 +13,7 @@ from monte_carlo import assert_distribution, boltzmann, glass
 from isingsample import IsingProblem
 from isingsample.blocks import split
 from isingsample.samplers import _anneal_runs, _kernel_inputs, _kernel_runs, _kernels
+from isingsample.samplers._chains import blank_tally
 from isingsample.samplers._kernel_inputs import kernel_inputs
 from isingsample.samplers._threads import LANES
 from isingsample.streams import Streams, philox
@@ -141,10 +142,7 @@ def chain_arguments(runs: Any, problem: IsingProblem, fresh: bool) -> list[Any]:
     queries, n = problems.h.shape
     reads, sweeps, kept = 3, 6, 5
     samples = np.ones((queries, reads, n), np.int8)
-    tally = runs.Tally(
-        np.zeros((queries, n)), np.zeros((queries, n)), np.zeros((queries, 2, 5), np.float32),
-        np.zeros((queries, n, n)),
-    )  # fmt: skip
+    tally = blank_tally(runs, queries, samples, kept, np.triu_indices(n, 1), watched=2)
     betas = np.linspace(0.1, 1, sweeps)[None]
     return [0, queries, problems, couplings, betas, kept, True, fresh, samples, tally]
 
@@ -167,10 +165,7 @@ def test_ladders_in_plain_python_are_those_compiled(plain: Any) -> None:
         problems, couplings = kernel_inputs(split(glass(3, batch=(2,)))[0], Streams.from_seed(3))
         rungs = np.empty((2, 2, 4, 3), np.int8)
         accepted, lowest = np.zeros((2, 3), np.int64), np.empty((2, 3), np.int8)
-        tally = runs.Tally(
-            np.zeros((2, 3)), np.zeros((2, 3)), np.zeros((2, 2, 4), np.float32),
-            np.zeros((2, 3, 3)),
-        )  # fmt: skip
+        tally = blank_tally(runs, 2, rungs[:, :, -1], 4, np.triu_indices(3, 1), watched=2)
         betas = np.tile(np.linspace(0, 2, 4), (2, 1))
         runs.run_tempering(
             0, 2, problems, couplings, betas, 6, 4, True, True, rungs, accepted, lowest, tally

@@ -3,7 +3,8 @@
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import cache
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from isingsample.errors import MissingExtraError
 from isingsample.problem import IsingProblem
 from isingsample.result import SampleResult
 from isingsample.samplers._diagnostics import chain_diagnostics, warn_unless_converged
+from isingsample.samplers._pairs import SUBSETS, chain_pairs, matrix
 from isingsample.samplers._schedules import optimising_betas
 from isingsample.samplers._threads import LANES, run_tasks
 from isingsample.samplers.base import Minimizer, Solution
@@ -24,6 +26,11 @@ _WATCHED, _DRAWS = 32, 32  # chains of each problem that are diagnosed, and draw
 # Numbers that the diagnosis keeps at a time; above some 20000 spins it watches fewer chains.
 _HISTORY = 2**25
 _ROUNDING = 2.0**-24  # of a probability in the kernels, which a spread of 0 would hide
+
+
+# Spins j and k of the pairs whose products a run counts: (pairs,) both.
+Pairs: TypeAlias = tuple[np.ndarray, np.ndarray]
+NO_PAIRS: Pairs = (np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
 @dataclass(frozen=True)
@@ -106,7 +113,12 @@ class ChainSampler(Minimizer):
         return np.ascontiguousarray(flat[which][..., block.spins])
 
     def _run(
-        self, block: Block, betas: np.ndarray, kept: int, streams: Streams, *, pairs: bool = False
+        self,
+        block: Block,
+        betas: np.ndarray,
+        kept: int,
+        streams: Streams,
+        pairs: Pairs = NO_PAIRS,
     ) -> tuple[np.ndarray, Any]:
         """Chains along betas (queries or 1, sweeps): their last states and their Tally."""
         kernel_runs = import_kernels(self.name)
@@ -163,20 +175,23 @@ def import_kernels(name: str) -> Any:
 
 
 def blank_tally(
-    kernel_runs: Any, tasks: int, samples: np.ndarray, kept: int, pairs: bool, watched: int = LANES
+    kernel_runs: Any, tasks: int, samples: np.ndarray, kept: int, pairs: Pairs, watched: int = LANES
 ) -> Any:
     """A Tally of zeros for samples (queries, reads, n), diagnosing at most `watched` chains."""
     queries, reads, num_spins = samples.shape
     stride = max(1, kept // _DRAWS)
     fitting = max(4, _HISTORY // max(1, num_spins * (kept // stride)))
-    side = num_spins if pairs else 0
+    first, second = (np.ascontiguousarray(spins, np.int64) for spins in pairs)
     return kernel_runs.Tally(
         up=np.zeros((tasks, num_spins)),
         squares=np.zeros((tasks, num_spins)),
         series=np.zeros(
             (queries, min(reads, watched, fitting, _WATCHED), kept // stride), np.float32
         ),
-        pairs=np.zeros((tasks, side, side)),
+        first=first,
+        second=second,
+        pairs=np.zeros((tasks, len(first))),
+        pair_squares=np.zeros((tasks, len(first))),
     )
 
 
@@ -185,21 +200,24 @@ def chain_solution(
     samples: np.ndarray,
     tally: Any,
     kept: int,
-    correlation: Callable[[], Any],
+    again: Callable[[Pairs], Any],
+    together: int = LANES,
     **info: Any,
 ) -> Solution:
     """Moments of chains, averaged over the sweeps that were kept.
 
     A spin counts in each sweep with the probability it was drawn with (Rao-Blackwell), which has
     the same mean as the spin and varies less. Chains are independent, so their spread gives the
-    standard error, whatever the correlation along each of them; that of a single one is NaN.
+    standard error, whatever the correlation along each of them; that of a single one is NaN. Those
+    of correlations come from the spread between subsets of the chains, 16 of each task.
 
     Args:
         block: what was sampled.
         samples: (queries, reads, n), the last states.
         tally: Tally.
         kept: sweeps that were kept.
-        correlation: gives the last states' Tally with its pairs.
+        again: gives the Tally of the same run, with the products of these pairs.
+        together: chains of a task.
         info: facts about the call.
     """
     reads = samples.shape[1]
@@ -210,27 +228,42 @@ def chain_solution(
     if reads > 1:
         variance = np.maximum(squares / reads - probability**2, 0.0) / (reads - 1)
         spread = 2 * np.hypot(np.sqrt(variance), _ROUNDING)
+    # Chains of each task, and the subsets of them that are counted.
+    full, rest = divmod(reads, together)
+    subsets = full * min(together, SUBSETS) + min(rest, SUBSETS)
+
+    def pairs(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        counted = again((first, second))
+        total, squares = (
+            _per_query(sums, samples) for sums in (counted.pairs, counted.pair_squares)
+        )
+        mean, error = chain_pairs(total, squares, subsets, reads, kept)
+        by_query = (*shape[:2], len(first))
+        return mean.reshape(by_query), error.reshape(by_query)
+
+    @cache
+    def matrices() -> tuple[np.ndarray, np.ndarray]:
+        n = block.num_spins
+        mean, error = pairs(*np.triu_indices(n, 1))
+        return matrix(mean, n, 1.0), matrix(error, n, 0.0)
+
     return Solution(
         magnetization=(2 * probability - 1).reshape(shape),
         probability=probability.reshape(shape),
         std_error=spread.reshape(shape),
-        correlation=lambda: mean_pairs(correlation(), samples, kept).reshape(*shape, shape[-1]),
+        correlation=lambda: matrices()[0],
+        correlation_error=lambda: matrices()[1],
+        pairs=pairs,
         samples=samples.reshape(*block.index.shape, *samples.shape[1:]),
         per_query=chain_diagnostics(tally.series, reads, block.index.shape),
         info=info,
     )
 
 
-def mean_pairs(tally: Any, samples: np.ndarray, kept: int) -> np.ndarray:
-    """<s_j s_k> over sweeps and chains: (queries, n, n)."""
-    lower = _per_query(tally.pairs, samples) / (samples.shape[1] * kept)
-    full: np.ndarray = lower + np.swapaxes(lower, 1, 2) + np.eye(samples.shape[-1])
-    return full
-
-
 def _per_query(sums: np.ndarray, samples: np.ndarray) -> np.ndarray:
     """Sums of tasks (tasks, ...) added up for each query."""
-    total: np.ndarray = sums.reshape(len(samples), -1, *sums.shape[1:]).sum(axis=1)
+    queries = len(samples)
+    total: np.ndarray = sums.reshape(queries, len(sums) // queries, *sums.shape[1:]).sum(axis=1)
     return total
 
 

@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from isingsample._arrays import Array, namespace, to_numpy
+from isingsample._arrays import Array, like, namespace, to_numpy
 from isingsample.samplers._diagnostics import chain_diagnostics
+from isingsample.samplers._pairs import SUBSETS, chain_pairs
 
 _WATCHED, _DRAWS = 32, 32
 
@@ -36,7 +37,8 @@ class DeviceTally:
         """
         xp = namespace(states)
         self._up = self._up + xp.astype(chance, xp.float64)
-        self._pairs = self._pairs + xp.matmul(xp.permute_dims(states, (0, 1, 3, 2)), states)
+        subsets = self._dealt(states)
+        self._pairs = self._pairs + xp.matmul(xp.permute_dims(subsets, (0, 1, 2, 4, 3)), subsets)
         self._part = self._part + chance[:, :, :_WATCHED]
         self._added += 1
         if self._added % self._stride == 0:
@@ -54,7 +56,31 @@ class DeviceTally:
 
     def correlation(self) -> Array:
         """<s_j s_k> over sweeps and chains: (groups, queries, n, n)."""
-        return self._pairs / (self._kept * self._reads)
+        return self._correlations()[0]
+
+    def correlation_error(self) -> Array:
+        """Its standard error, from the spread between subsets of the chains."""
+        return self._correlations()[1]
+
+    def _correlations(self) -> tuple[Array, Array]:
+        xp = namespace(self._pairs)
+        counts = [len(part) for part in np.array_split(np.arange(self._reads), self._subsets)]
+        members = like(np.array(counts).reshape(-1, 1, 1), self._pairs)
+        total, squares = xp.sum(self._pairs, axis=2), xp.sum(self._pairs**2 / members, axis=2)
+        return chain_pairs(total, squares, self._subsets, self._reads, self._kept)
+
+    @property
+    def _subsets(self) -> int:
+        return min(self._reads, SUBSETS)
+
+    def _dealt(self, states: Array) -> Array:
+        """Reads as subsets, filled up with zeros: (groups, queries, subsets, members, n)."""
+        xp, missing = namespace(states), -self._reads % self._subsets
+        blank = xp.zeros_like(states[:, :, :1])
+        filled = xp.concat([states, *[blank] * missing], axis=2) if missing else states
+        groups, queries, _, num_spins = states.shape
+        by_member = xp.reshape(filled, (groups, queries, -1, self._subsets, num_spins))
+        return xp.permute_dims(by_member, (0, 1, 3, 2, 4))
 
     def diagnosed(self) -> dict[str, Any]:
         """Diagnostics of the spin whose chains agree least, on the host: (groups, queries) each."""

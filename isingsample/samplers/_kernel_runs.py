@@ -21,6 +21,7 @@ from isingsample.samplers._kernels import (
     sweep,
     worst_spin,
 )
+from isingsample.samplers._pairs import SUBSETS
 from isingsample.samplers._threads import LANES
 
 _UNIT = np.float32(2.0**-32)
@@ -55,23 +56,46 @@ class Tally(NamedTuple):
         squares: (tasks, n) sum over chains of the square of their mean.
         series: (queries, chains, draws) float32 means over successive sweeps, of the spin whose
             chains agree least.
-        pairs: (tasks, n, n) sum over sweeps and chains of s_j s_k for k < j; or (tasks, 0, 0).
+        first: (pairs,) one spin of each pair whose products are counted.
+        second: (pairs,) the other one.
+        pairs: (tasks, pairs) sum over sweeps and chains of s_j s_k.
+        pair_squares: (tasks, pairs) sum over subsets of the chains of the square of their sum of
+            s_j s_k, over their number.
     """
 
     up: np.ndarray
     squares: np.ndarray
     series: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
     pairs: np.ndarray
+    pair_squares: np.ndarray
 
 
 @_compiled
-def _add_pairs(states: Any, lanes: Any, pairs: Any) -> None:
-    for j in range(len(states)):
-        for k in range(j):
-            total = np.float32(0.0)
-            for lane in lanes:
-                total += states[j, lane] * states[k, lane]
-            pairs[j, k] += total
+def _add_pairs(tally: Any, lanes: int, states: Any, sums: Any) -> None:
+    """Products of pairs after a sweep, dealt out lane by lane: sums (pairs, SUBSETS), changed."""
+    for pair in range(len(sums)):
+        j, k = tally.first[pair], tally.second[pair]
+        whole = lanes - lanes % SUBSETS
+        for start_lane in range(0, whole, SUBSETS):
+            for subset in range(SUBSETS):
+                lane = start_lane + subset
+                sums[pair, subset] += states[j, lane] * states[k, lane]
+        for lane in range(whole, lanes):
+            sums[pair, lane - whole] += states[j, lane] * states[k, lane]
+
+
+@_compiled
+def _close_pairs(tally: Any, task: int, lanes: int, sums: Any) -> None:
+    """Sums of a task's subsets to its place in the tally; they are 0 again."""
+    for pair in range(len(sums)):
+        for subset in range(min(lanes, SUBSETS)):
+            members = lanes // SUBSETS + (1 if subset < lanes % SUBSETS else 0)
+            total = np.float64(sums[pair, subset])
+            tally.pairs[task, pair] += total
+            tally.pair_squares[task, pair] += total * total / members
+            sums[pair, subset] = np.float32(0.0)
 
 
 @_compiled
@@ -119,6 +143,7 @@ def run_chains(
     order_words = np.zeros((4, 1), np.uint32)
     pull, doubled = np.empty(LANES, np.float32), np.empty(LANES, np.float32)
     sums = np.empty((num_spins, LANES))
+    pair_sums = np.zeros((len(tally.first), SUBSETS), np.float32)
     before = np.empty((num_spins, watched))
     history = np.empty((draws, num_spins, watched), np.float32)
     order = np.arange(num_spins)
@@ -149,8 +174,7 @@ def run_chains(
             for spin in range(num_spins):
                 for lane in range(LANES):
                     sums[spin, lane] += up[spin, lane]
-            if tally.pairs.shape[1]:
-                _add_pairs(states, np.arange(lanes), tally.pairs[task])
+            _add_pairs(tally, lanes, states, pair_sums)
             if block == 0 and done % stride == 0 and done // stride <= draws:
                 for spin in range(num_spins):
                     for lane in range(watched):
@@ -160,6 +184,7 @@ def run_chains(
         for lane in range(lanes):
             for spin in range(num_spins):
                 samples[query, block * LANES + lane, spin] = np.int8(states[spin, lane])
+        _close_pairs(tally, task, lanes, pair_sums)
         _add_lanes(sums, lanes, kept, tally.up[task], tally.squares[task])
         if block == 0 and draws >= 4:
             spin = worst_spin(history)
@@ -237,6 +262,8 @@ def run_tempering(
     pull, doubled = np.empty(LANES, np.float32), np.empty(LANES, np.float32)
     energy = np.empty(LANES)
     sums = np.empty((num_spins, together))
+    pair_sums = np.zeros((len(tally.first), SUBSETS), np.float32)
+    coldest = np.empty((num_spins if len(tally.first) else 0, together), np.float32)
     before = np.empty((num_spins, watched))
     history = np.empty((draws, num_spins, watched), np.float32)
     lane_of = np.empty((together, num_rungs), np.int64)
@@ -288,8 +315,10 @@ def run_tempering(
                 for spin in range(num_spins):
                     for ladder in range(ladders):
                         sums[spin, ladder] += up[spin, cold[ladder]]
-                if tally.pairs.shape[1]:
-                    _add_pairs(states, cold, tally.pairs[task])
+                for spin in range(len(coldest)):
+                    for ladder in range(ladders):
+                        coldest[spin, ladder] = states[spin, cold[ladder]]
+                _add_pairs(tally, ladders, coldest, pair_sums)
                 if block == 0 and done % stride == 0 and done // stride <= draws:
                     for spin in range(num_spins):
                         for ladder in range(watched):
@@ -304,6 +333,7 @@ def run_tempering(
                 for spin in range(num_spins):
                     state = np.int8(states[spin, lane_of[ladder, rung]])
                     rungs[query, block * together + ladder, rung, spin] = state
+        _close_pairs(tally, task, ladders, pair_sums)
         _add_lanes(sums, ladders, kept, tally.up[task], tally.squares[task])
         if block == 0 and draws >= 4:
             spin = worst_spin(history)

@@ -52,6 +52,7 @@ class LaddersOnDevice(OnDevice):
             probability=xp.astype(probability, block.h.dtype),
             std_error=xp.astype(spread, block.h.dtype),
             correlation=tally.correlation,
+            correlation_error=tally.correlation_error,
             samples=xp.astype(cold, xp.int8),
             per_query={
                 **tally.diagnosed(),

@@ -18,6 +18,7 @@ from isingsample.problem import IsingProblem
 from isingsample.result import SampleResult
 from isingsample.samplers._device_sweeps import Replicas, coldest
 from isingsample.samplers._device_tally import DeviceTally
+from isingsample.samplers._pairs import shot_noise
 from isingsample.samplers._schedules import optimising_betas
 from isingsample.samplers.base import Minimizer, Solution
 from isingsample.streams import Seed, Streams
@@ -63,7 +64,7 @@ class ChainsOnDevice(OnDevice):
             if number > len(plan.betas) - plan.kept:
                 tally.add(chance, states)
         probability, spread = tally.moments()
-        correlation = tally.correlation
+        correlation, correlation_error = tally.correlation, tally.correlation_error
         if plan.moments_of_reads:
             probability = xp.mean(xp.astype(states > 0, block.h.dtype), axis=2)
             variance = 4 * probability * (1 - probability) / max(plan.reads - 1, 1)
@@ -72,11 +73,15 @@ class ChainsOnDevice(OnDevice):
             def correlation() -> Array:
                 return xp.matmul(xp.permute_dims(states, (0, 1, 3, 2)), states) / plan.reads
 
+            def correlation_error() -> Array:
+                return shot_noise(correlation(), plan.reads)
+
         return Solution(
             magnetization=xp.astype(2 * probability - 1, block.h.dtype),
             probability=xp.astype(probability, block.h.dtype),
             std_error=xp.astype(spread, block.h.dtype),
             correlation=correlation,
+            correlation_error=correlation_error,
             samples=xp.astype(states, xp.int8),
             per_query=tally.diagnosed(),
         )

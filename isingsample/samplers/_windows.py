@@ -27,6 +27,7 @@ from typing import TypeAlias
 import numpy as np
 
 from isingsample._arrays import Array, detach, like, namespace
+from isingsample.energies import spin_table
 from isingsample.samplers._band import Band
 
 # From the signs' logarithmic weights (2, ...), what stands for their probabilities (2, ...), and
@@ -117,6 +118,23 @@ def correlations(band: Band) -> tuple[Array]:
         rows = _shifted(xp.concat([joint, signs * joint[:, :1]], axis=1))
     lower = xp.moveaxis(xp.stack(below), (0, 1), (-2, -1))
     return (lower + lower.mT + like(np.eye(num_spins), lower),)
+
+
+def neighbour_correlations(band: Band) -> tuple[Array]:
+    """<s_j s_k> of each spin and the w spins before it, the oldest first: (groups, queries, n, w).
+
+    Zero before the first spin. It costs no more than the moments.
+    """
+    xp = namespace(band.h)
+    signs = like(spin_table(band.width), band.h)  # of the spins in each state of the window
+    window, rows = _first_window(band), []
+    for conditional in conditionals(band)[0]:
+        down, up = window * conditional
+        at_states = xp.reshape(up - down, (*up.shape[:2], -1))
+        rows.append((at_states @ signs) / xp.sum(up + down, axis=(-2, -1))[..., None])
+        window = _shifted(_joint(window, conditional))
+    exists = np.arange(band.h.shape[-1])[:, None] + np.arange(-band.width, 0) >= 0
+    return (xp.stack(rows, axis=2) * like(exists, band.h),)
 
 
 def entropies(band: Band) -> tuple[Array]:

@@ -30,10 +30,11 @@ import numpy as np
 from isingsample import _validation as check
 from isingsample._arrays import Array, is_torch, like, namespace
 from isingsample._info import Info, Later
-from isingsample.blocks import Block, join, split
+from isingsample.blocks import Block, join, split, spread
 from isingsample.couplings import check_dense_size
 from isingsample.problem import IsingProblem
 from isingsample.result import SampleResult
+from isingsample.samplers._pairs import sample_correlation, sample_pairs, shot_noise
 from isingsample.streams import Seed, Streams
 
 
@@ -46,6 +47,10 @@ class Solution:
         probability: (groups, queries, n).
         std_error: (groups, queries, n).
         correlation: a function giving (groups, queries, n, n), called only when asked for.
+        correlation_error: the same for its standard error; None where that is 0 or not known,
+            as std_error is.
+        pairs: a function giving <s_j s_k> and its standard error, (groups, queries, pairs) each,
+            of spins j (pairs,) and k (pairs,) alone; None to take them out of correlation.
         samples: (groups, queries, num_reads, n) int8.
         log_partition: (groups, queries), for the block's couplings and fields without offset.
         entropy: a function giving (groups, queries), called only when asked for.
@@ -58,6 +63,8 @@ class Solution:
     probability: Array
     std_error: Array
     correlation: Callable[[], Array] | None = None
+    correlation_error: Callable[[], Array] | None = None
+    pairs: Callable[[np.ndarray, np.ndarray], tuple[Array, Array]] | None = None
     samples: Array | None = None
     log_partition: Array | None = None
     entropy: Callable[[], Array] | None = None
@@ -68,30 +75,30 @@ class Solution:
     def from_samples(cls, samples: np.ndarray, *, thermal: bool, **rest: Any) -> "Solution":
         """Moments of independent reads (groups, queries, num_reads, n), with shot noise.
 
-        The standard error of m is the standard deviation that the reads leave it with when
-        nothing else is known (uniform prior): about sqrt((1 - m^2) / num_reads), and about 2 /
-        num_reads where all reads agree, for that does not make m certain. It is NaN for a single
-        read, and throughout when the samples are not thermal, since their bias is not known.
+        Standard errors, of m and of correlations, are about sqrt((1 - m^2) / num_reads), and about
+        2 / num_reads where all reads agree, for that does not make m certain. They are NaN for a
+        single read, and throughout when the samples are not thermal, since their bias is not known.
         """
-        reads = samples.shape[-2]
         probability = (samples > 0).mean(axis=-2)
         magnetization = 2 * probability - 1
-        spread = np.full_like(magnetization, np.nan)
-        if thermal and reads > 1:
-            shrunk = magnetization * reads / (reads + 2)  # the mean of the Beta distribution
-            spread = np.sqrt((1 - shrunk**2) / (reads + 3))
+
+        def error(mean: np.ndarray) -> np.ndarray:
+            return np.asarray(shot_noise(mean, samples.shape[-2] if thermal else 1))
+
+        def pairs(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            mean = sample_pairs(samples, first, second)
+            return mean, error(mean)
+
         return cls(
-            magnetization, probability, spread, lambda: sample_correlation(samples), samples, **rest
+            magnetization,
+            probability,
+            error(magnetization),
+            correlation=lambda: sample_correlation(samples),
+            correlation_error=lambda: error(sample_correlation(samples)),
+            pairs=pairs,
+            samples=samples,
+            **rest,
         )
-
-
-def sample_correlation(samples: np.ndarray) -> np.ndarray:
-    """<s_j s_k> over reads: (..., num_reads, n) int8 to (..., n, n)."""
-    # Sums of +-1 are whole numbers: float32 holds them exactly up to 2**24 reads.
-    spins = samples.astype(np.float32 if samples.shape[-2] < 2**24 else np.float64)
-    sums: np.ndarray = np.swapaxes(spins, -1, -2) @ spins
-    mean: np.ndarray = sums.astype(float) / samples.shape[-2]
-    return mean
 
 
 @dataclass(frozen=True)
@@ -228,6 +235,14 @@ class Sampler(ABC):
         def correlation() -> Array:
             return gather([s.correlation() for s in solutions if s.correlation], 2)
 
+        def correlation_error() -> Array:
+            return gather([_correlation_error(s) for s in solutions], 2)
+
+        def edges() -> tuple[Array, Array]:
+            both = [_edges(s, b, problem.edges) for s, b in zip(solutions, blocks, strict=True)]
+            mean, error = (gather(list(parts), 0) for parts in zip(*both, strict=True))
+            return mean, error
+
         def entropy() -> Array:
             return gather([s.entropy() for s in solutions if s.entropy], 0)
 
@@ -250,6 +265,7 @@ class Sampler(ABC):
         log_partition = None
         if all(s.log_partition is not None for s in solutions):
             log_partition = gather([s.log_partition for s in solutions], 0) - beta * problem.offset
+        has_pairs = all(s.correlation for s in solutions)
         drew_samples = all(s.samples is not None for s in solutions)
         return SampleResult(
             problem=problem,
@@ -263,7 +279,9 @@ class Sampler(ABC):
             else None,
             log_partition=log_partition,
             info=Info(info),
-            _correlation=correlation if all(s.correlation for s in solutions) else None,
+            _correlation=correlation if has_pairs else None,
+            _correlation_error=correlation_error if has_pairs else None,
+            _edges=edges if has_pairs and problem.is_sparse else None,
             _entropy=entropy if all(s.entropy for s in solutions) else None,
         )
 
@@ -333,6 +351,38 @@ def _idle(known: Array, shape: tuple[int, ...]) -> Array:
     a measurement NaN."""
     counts = namespace(known).isdtype(known.dtype, "integral")
     return like(np.full(shape, 0 if counts else np.nan), known)
+
+
+def _correlation_error(solution: Solution) -> Array:
+    """(groups, queries, n, n), 0 on the diagonal."""
+    std_error = solution.std_error
+    xp, eye = namespace(std_error), np.eye(std_error.shape[-1])
+    if solution.correlation_error is not None:
+        error = solution.correlation_error()
+    else:
+        unknown = xp.where(std_error == 0, 0 * std_error, np.nan * std_error)
+        error = unknown[..., :, None] + unknown[..., None, :]
+    return xp.where(like(eye > 0, error, keep_dtype=True), xp.zeros_like(error), error)
+
+
+def _edges(solution: Solution, block: Block, edges: np.ndarray) -> tuple[Array, Array]:
+    """<s_j s_k> and its standard error for edges (edges, 2) of the problem: (groups, queries,
+    edges) each, 0 where a spin is absent."""
+    place = np.full(int(edges.max(initial=-1)) + 1, -1)
+    inside = block.spins[block.spins < len(place)]
+    place[inside] = np.arange(len(inside))
+    kept = np.flatnonzero((place[edges] >= 0).all(axis=1))
+    first, second = place[edges[kept]].T
+    if solution.pairs is not None:
+        both = solution.pairs(first, second)
+    else:
+        assert solution.correlation is not None
+        check_dense_size("the correlations", block.num_spins, "This sampler gives them only as one")
+        matrices = solution.correlation(), _correlation_error(solution)
+        at = [like(spins, matrices[0], keep_dtype=True) for spins in (first, second)]
+        both = matrices[0][..., *at], matrices[1][..., *at]
+    mean, error = (spread(values, values.ndim - 1, kept, len(edges)) for values in both)
+    return mean, error
 
 
 def _nothing_to_solve(block: Block, reads: int | None) -> Solution:

@@ -7,7 +7,7 @@ import numpy as np
 
 from isingsample import _validation as check
 from isingsample.blocks import Block
-from isingsample.samplers._chains import Chains, ChainSampler, chain_solution
+from isingsample.samplers._chains import Chains, ChainSampler, Pairs, chain_solution
 from isingsample.samplers.base import Solution
 from isingsample.streams import Streams
 
@@ -26,7 +26,7 @@ class Gibbs(ChainSampler):
     info["converged"]) then says so, and `tempering` is the remedy. info["ess"] is the effective
     number of independent draws of that spin, a draw being a mean over num_sweeps / 32 sweeps.
 
-    correlation, when it is asked for, runs the same chains again to count pairs. minimize()
+    correlation and its error, when asked for, run the same chains again to count pairs. minimize()
     anneals instead, over burn_in + num_sweeps sweeps.
 
     Attributes:
@@ -72,7 +72,7 @@ class Gibbs(ChainSampler):
         betas = self._plan(beta).betas[None]
         samples, tally = self._run(block, betas, self.num_sweeps, streams)
 
-        def correlation() -> Any:
-            return self._run(block, betas, self.num_sweeps, streams, pairs=True)[1]
+        def again(pairs: Pairs) -> Any:
+            return self._run(block, betas, self.num_sweeps, streams, pairs)[1]
 
-        return chain_solution(block, samples, tally, self.num_sweeps, correlation)
+        return chain_solution(block, samples, tally, self.num_sweeps, again)

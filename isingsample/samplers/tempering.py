@@ -10,7 +10,9 @@ import numpy as np
 from isingsample import _validation as check
 from isingsample.blocks import Block
 from isingsample.samplers._chains import (
+    NO_PAIRS,
     ChainSampler,
+    Pairs,
     blank_tally,
     chain_solution,
     import_kernels,
@@ -117,14 +119,14 @@ class ParallelTempering(ChainSampler):
         sweeps = self.burn_in + self.num_sweeps
         run = self._ladders(block, betas, sweeps, self.num_sweeps, streams, states)
 
-        def correlation() -> Any:
-            again = self._ladders(
-                block, betas, sweeps, self.num_sweeps, streams, states, pairs=True
-            )
-            return again.tally
+        def again(pairs: Pairs) -> Any:
+            return self._ladders(
+                block, betas, sweeps, self.num_sweeps, streams, states, pairs
+            ).tally
 
         samples = np.ascontiguousarray(run.rungs[:, :, -1])
-        solution = chain_solution(block, samples, run.tally, self.num_sweeps, correlation)
+        together = LANES // betas.shape[1]
+        solution = chain_solution(block, samples, run.tally, self.num_sweeps, again, together)
         shape = block.index.shape
         per_query = {
             "betas": betas.reshape(*shape, betas.shape[1]),
@@ -154,8 +156,7 @@ class ParallelTempering(ChainSampler):
         kept: int,
         streams: Streams,
         states: np.ndarray | None,
-        *,
-        pairs: bool = False,
+        pairs: Pairs = NO_PAIRS,
     ) -> "_Run":
         """Run all ladders of a block, from states (queries, ladders, rungs, n) or afresh."""
         kernel_runs = import_kernels(self.name)

@@ -19,6 +19,7 @@ from isingsample.samplers._windows import (
     correlations,
     entropies,
     moments,
+    neighbour_correlations,
     walk,
 )
 from isingsample.samplers.base import Minimizer, Solution
@@ -119,10 +120,18 @@ class Transfer(Minimizer):
         band = self._band(block)
         scaled = band.scaled(beta)
         magnetization, probability, log_partition = _over_chunks(scaled, lambda b, _: moments(b))
+
+        def pairs(first: np.ndarray, second: np.ndarray) -> tuple[Array, Array]:
+            near = _over_chunks(scaled, lambda b, _: neighbour_correlations(b))[0]
+            places = (second, band.width - (second - first))
+            values = near[..., *(like(place, near, keep_dtype=True) for place in places)]
+            return values, namespace(values).zeros_like(values)
+
         return Solution(
             magnetization,
             probability,
             namespace(block.h).zeros_like(magnetization),
+            pairs=pairs,
             correlation=lambda: _over_chunks(scaled, lambda b, _: correlations(b))[0],
             samples=None if self.num_reads is None else self._draw(band, beta, block, streams),
             log_partition=log_partition,

@@ -130,7 +130,7 @@ def tile_planting(
         seed: as for `Sampler.sample`.
 
     Returns:
-        Spins are numbered along the last axis first: samples reshape to (..., *shape).
+        Spins are numbered along the last axis first: samples reshape to ``(..., *shape)``.
 
     Raises:
         ValueError: a shape other than that, an unknown class, or weights that are negative or

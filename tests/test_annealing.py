@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fixtures import ASYM3, PAIR
+from fixtures import ASYM3, PAIR, three_body
 from monte_carlo import assert_distribution, boltzmann, glass, ignore_unconverged
 
 from isingsample import IsingProblem
@@ -68,9 +68,10 @@ def test_bad_schedules_are_named(options: Any, message: str) -> None:
 def test_optimising_range_follows_the_problem() -> None:
     block = split(IsingProblem([[2.0, -0.5], [0.0, 0.0]], [[0, 0.25], [0.25, 0]]))[0]
     hot, cold = optimising_range(block)
-    # At hot the largest field, 2.25, is followed with odds of 2 to 1; at cold 0.25 with 100 to 1.
+    # At hot the largest field, 2.25, is followed with odds of 2 to 1; at cold the second spin
+    # follows the larger of its field and its coupling, 0.5, with 100 to 1.
     np.testing.assert_allclose(np.exp(2 * hot[0] * [2.25, 0.25]), 2)
-    np.testing.assert_allclose(cold[0], [np.log(100) / 0.5, 10 * hot[0, 1]])
+    np.testing.assert_allclose(cold[0], [np.log(100), 10 * hot[0, 1]])
     scaled = split(IsingProblem(1e3 * block.h[0], 1e3 * block.J[0]))[0]
     np.testing.assert_allclose(optimising_range(scaled)[0], hot / 1e3)
     betas = optimising_betas(block, 50)
@@ -78,7 +79,21 @@ def test_optimising_range_follows_the_problem() -> None:
     np.testing.assert_allclose(betas[0, :, 0], hot[0])
     np.testing.assert_allclose(betas[0, :, 44], cold[0])
     assert np.isinf(betas[..., 45:]).all()
+    np.testing.assert_allclose(np.diff(np.sqrt(betas[..., :45]), 2), 0, atol=1e-12)
+    assert np.isinf(optimising_betas(block, 1000)[0, 0]).sum() == 10
     assert (optimising_betas(block, 1) == np.inf).all()
+
+
+def test_the_range_counts_what_holds_each_spin() -> None:
+    """A weak coupling of spins that stronger ones hold does not make the anneal longer."""
+    J = np.zeros((4, 4))
+    for a, b, value in [(0, 1, 1.0), (1, 2, 1e-6), (2, 3, 1.0)]:
+        J[a, b] = J[b, a] = value
+    cold = optimising_range(split(IsingProblem([8.0, 0, 0, 0], J))[0])[1]
+    np.testing.assert_allclose(cold, np.log(100) / 2)
+    K = three_body(4, {(0, 1, 2): 2.0})
+    cold = optimising_range(split(IsingProblem(np.full(4, 0.5), np.zeros((4, 4)), K))[0])[1]
+    np.testing.assert_allclose(cold, np.log(100))
 
 
 def test_the_range_is_bounded_where_nothing_couples() -> None:

@@ -196,8 +196,15 @@ class _Handler(BaseHTTPRequestHandler):
             self.fail(fault.code, fault.message)
         elif self.headers["X-Auth-Token"] != self.server.token:
             self.fail(401, "Invalid token or access denied")
+        elif not self.knows(request):
+            self.fail(404, "Problem does not exist")
         else:
             self.reply(*self.route(body))
+
+    def knows(self, request: str) -> bool:
+        """Whether the problem that a request loads is here."""
+        loaded = re.search(r"GET .*/problems/([^/?]+)/", request)
+        return loaded is None or loaded[1] in self.server.jobs
 
     def route(self, body: bytes) -> tuple[Any, str]:
         url = urlsplit(self.path)

@@ -13,14 +13,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dwave.system import DWaveSampler
 from fake_sapi import TOKEN, FakeSapi
 from fixtures import PAIR
 from qpu_standins import Recorder
 
 from isingsample import IsingProblem, SampleResult
-from isingsample.errors import BackendError, BackendInterrupt, BackendTimeoutError
+from isingsample.errors import (
+    BackendError,
+    BackendInterrupt,
+    BackendTimeoutError,
+    ProblemFailedError,
+)
 from isingsample.qpu_job import QPUJob
 from isingsample.samplers import _qpu_submissions
+from isingsample.samplers._qpu_journal import Journal
 from isingsample.samplers.qpu import DWave
 
 SUBMIT = "POST .*problems/"
@@ -120,6 +127,46 @@ def test_what_failed_is_sent_again(sapi: FakeSapi, sampler: DWave, problem: Isin
     result = sampler.resume(caught.value.job, problem)
     assert len(sapi.jobs) == 7
     assert_same(result, sampler.sample(problem, seed=2))
+
+
+def test_what_the_service_has_forgotten_is_sent_again(
+    sapi: FakeSapi, sampler: DWave, problem: IsingProblem
+) -> None:
+    job = given_up(sapi, problem, annealing_time=5.0)
+    forgotten = job.problem_ids[2]
+    del sapi.jobs[forgotten]
+    with pytest.raises(
+        ProblemFailedError, match=rf"{forgotten}.* not known to the service"
+    ) as caught:
+        sampler.resume(job, problem)
+    assert set(caught.value.job.problem_ids) == {None, *job.problem_ids} - {forgotten}
+    assert_same(
+        sampler.resume(caught.value.job, problem), sampler.sample(problem, beta=0.7, seed=5)
+    )
+
+
+def test_a_dwave_sampler_of_ones_own_resumes(sapi: FakeSapi, problem: IsingProblem) -> None:
+    job = given_up(sapi, problem)
+    with DWaveSampler(token=TOKEN) as child:
+        result = DWave(child=child).resume(job, problem)
+        assert set(result.info["problem_ids"]) == set(sapi.jobs)
+        sapi.held = "all"
+        with pytest.raises(BackendTimeoutError):
+            DWave(child=child, timeout=0.2).sample(PAIR.problem())
+        sapi.held = set()
+
+
+def test_a_second_control_c_loses_no_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Impatient:
+        def wait_id(self, timeout: float) -> str:
+            if timeout > 0:
+                raise KeyboardInterrupt
+            return "a"
+
+    journal = Journal(earlier=[None, None, "c"])
+    for _ in range(2):
+        journal.next_entry().sampleset = Impatient()
+    assert journal.problem_ids() == ("a", "a", "c")
 
 
 def test_a_resumed_call_can_break_off_again(

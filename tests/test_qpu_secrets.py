@@ -29,12 +29,12 @@ def sampler(
     """A sampler that has its token from each of the places where it can come from."""
     monkeypatch.setattr(_qpu_submissions, "_PAUSES_SECONDS", ())
     if request.param == "keyword":
-        return DWave(token=TOKEN, timeout=1, num_reads=5)
+        return DWave(token=TOKEN, timeout=0.3, num_reads=5)
     if request.param == "environment":
         monkeypatch.setenv("DWAVE_API_TOKEN", TOKEN)
     else:
         (nowhere / "dwave.conf").write_text(f"[defaults]\ntoken = {TOKEN}\n")
-    return DWave(timeout=1, num_reads=5)
+    return DWave(timeout=0.3, num_reads=5)
 
 
 def holdings(thing: Any, seen: set[int], depth: int = 8) -> list[str]:

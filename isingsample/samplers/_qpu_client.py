@@ -30,6 +30,7 @@ _CLIENT_DEFAULTS = {
     "http_retry_read": 1,
     "http_retry_backoff_factor": 0.1,
     "poll_wait_time": 2,  # seconds; closing waits for the poll under way
+    "poll_pause": 0.1,  # seconds; else a service that answers 503 is asked without end
 }
 _MAX_EMBEDDINGS = 256
 
@@ -45,6 +46,7 @@ class Connection:
     def __init__(self, child: Any, *, owned: bool) -> None:
         """Take up a child; an owned one is closed with the connection, or when that is lost."""
         self.child = child
+        redact_client_log(_token(child))
         self.ranges = Ranges(_solver_name(child), child.properties)
         self._embeddings: dict[Structure, Embedding] = {}
         self._close = weakref.finalize(self, _close, child) if owned else None
@@ -191,6 +193,13 @@ def configuration(given: Mapping[str, Any]) -> Mapping[str, Any]:
             f"the files in use"
         )
     raise failure  # out here, for the client's exception quotes the file
+
+
+def _token(child: Any) -> str | None:
+    """What a DWaveSampler has for a token."""
+    config = getattr(getattr(child, "client", None), "config", None)
+    token = getattr(config, "token", None)
+    return token if isinstance(token, str) else None
 
 
 def _close(child: Any) -> None:

@@ -21,6 +21,7 @@ from isingsample.errors import (
 T = TypeVar("T")
 
 _SECRET = re.compile(r"""(token['"]?\s*[:=]\s*b?['"])[^'"]*""", re.IGNORECASE)
+_NOT_FOUND = 404
 _TOO_MANY_REQUESTS = 429
 
 
@@ -116,6 +117,10 @@ def _failure(error: Exception, what: str) -> BackendError | None:
         )
     if isinstance(error, (exceptions.SolverFailureError, exceptions.CanceledFutureError)):
         return ProblemFailedError(f"{what} failed at the solver: {said}")
+    if code == _NOT_FOUND:
+        return ProblemFailedError(
+            f"{what} is not known to the service ({said}); it forgets in time"
+        )
     if isinstance(code, int) and (code >= 500 or code == _TOO_MANY_REQUESTS):
         return BackendBusyError(f"{what}: the service cannot answer now ({said}); try again later")
     if isinstance(error, exceptions.SolverError | exceptions.ProblemUploadError):

@@ -11,6 +11,7 @@ an id, the answer is fetched, not paid for again; the rest is submitted. Two rul
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -73,5 +74,8 @@ class Journal:
         Problems on their way are given a moment to get theirs.
         """
         until = time.monotonic() + _PATIENCE_SECONDS
-        own = [entry.learn_id(max(0.0, until - time.monotonic())) for entry in self.entries]
+        with suppress(KeyboardInterrupt):  # a second Ctrl-C ends the waiting, and loses nothing
+            for entry in self.entries:
+                entry.learn_id(max(0.0, until - time.monotonic()))
+        own = [entry.learn_id() for entry in self.entries]
         return (*own, *self.earlier[len(own) :])

@@ -39,6 +39,7 @@ examples: $(VENV)/.all
 	$(BIN)/python examples/attention_layer.py --steps 50
 	$(BIN)/python examples/tiny_shakespeare.py --quick --restart --out $(VENV)/study-text
 	$(BIN)/python examples/bracket_matching.py --quick --restart --out $(VENV)/study-brackets
+	$(BIN)/python examples/j_only.py --quick --restart --out $(VENV)/study-j-only
 
 clean:
 	rm -rf $(VENV) build dist docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage

@@ -41,7 +41,7 @@ def main(
     seeds: options.SeedsOption = None,
     steps: options.StepsOption = None,
     batch: options.BatchOption = None,
-    rate: options.RateOption = 4e-3,
+    rate: options.RateOption = 8e-3,
     positions: Annotated[
         str, typer.Option(help="Which positions predict: 'last', or 'all' with a causal mask.")
     ] = "last",

@@ -63,9 +63,8 @@ def test_text(command, text, tmp_path):
 def test_all_positions_learn(command, text, tmp_path):
     out = tmp_path / "out"
     options = ["--positions", "all", "--modes", "softmax,h+J"]
-    assert (
-        command("tiny_shakespeare.py", "--text", text, *SMALL, *options, "--out", str(out))[0] == 0
-    )
+    arguments = ["--text", text, *SMALL, *options, "--out", str(out)]
+    assert command("tiny_shakespeare.py", *arguments)[0] == 0
     results = rows(out / "results.csv")
     assert {row["part"] for row in results} > {"tail", "blocks, all positions"}
     assert {row["at"] for row in results if row["by"] == "position"} == {"0", "1", "2", "3"}
@@ -82,6 +81,18 @@ def test_brackets_with_any_sampler(command, tmp_path):
     assert {row["arm"] for row in results} == {"softmax", "h+J", "h+J [gibbs]", "h+J [dqa]"}
     assert {row["run"] for row in results} == {"T03", "T03-no-ffn", "T04", "T04-no-ffn"}
     assert {row["by"] for row in results} == {"", "depth", "distance"}
+
+
+def test_couplings_alone(command, tmp_path):
+    out = tmp_path / "out"
+    options = ["--length", "4", "--steps", "5", "--seeds", "2", "--batch", "8", "--judged", "40"]
+    samplers = ["--sampler", "exact,nudged,matched,gibbs-nudged", "--modes", "softmax,J+self"]
+    code, output, _ = command("j_only.py", *options, *samplers, "--out", str(out))
+    assert code == 0
+    assert {row["arm"] for row in rows(out / "results.csv")} == {
+        "softmax", "J+self", "J+self [nudged]", "J+self [matched]", "J+self [gibbs-nudged]",
+    }  # fmt: skip
+    assert "T04" in output
 
 
 @pytest.mark.parametrize(

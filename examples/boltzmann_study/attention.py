@@ -6,7 +6,8 @@ from itertools import groupby
 import torch
 from torch import Tensor
 
-from attention_bridge import boltzmann_attention
+from attention_bridge import boltzmann_attention, symmetrised
+from boltzmann_study.contrast import CONTRASTS, contrast_weights
 from boltzmann_study.modes import CHAIN, GLASS, Arm
 from boltzmann_study.task import INITIAL, generator
 
@@ -77,6 +78,7 @@ class EnsembleAttention:
         asked: Tensor,
         couplings: Couplings,
         present: Tensor | None,
+        patterns: Tensor,
         generator: torch.Generator,
     ) -> Tensor:
         """Weights (members, questions, T).
@@ -86,6 +88,8 @@ class EnsembleAttention:
             asked: (members, questions) the asking positions.
             couplings: of all members.
             present: (members, questions, T) keys that are not removed; None for all.
+            patterns: (members, questions, T) spins that answers suggest, for arms that learn J
+                by matching them; weights do not depend on them.
             generator: draws the samplers' seeds.
         """
         parts = []
@@ -105,6 +109,21 @@ class EnsembleAttention:
                 J = torch.where(learned, all_J, all_J.detach())
                 J = self._where(arms, [arm.mode.couplings != "none" for arm in arms], J)[:, None]
                 K = couplings.K[rows, None] if arms[0].mode.three_body else None
+            kept = None if present is None else present[rows]
+            if arms[0].sampler.gradient in CONTRASTS:
+                assert J is not None
+                up = contrast_weights(
+                    h,
+                    symmetrised(J[:, 0]),
+                    kept,
+                    patterns[rows],
+                    sampler=arms[0].sampler.sampler,
+                    kind=arms[0].sampler.gradient,
+                    seed=int(torch.randint(2**63 - 1, (), generator=generator)),
+                )
+                total = up.sum(-1, keepdim=True) if self._normalize else torch.ones(())
+                parts.append(up / total)
+                continue
             unit = torch.eye(h.shape[-1], dtype=h.dtype)
             # Fields as queries, unit vectors as keys and values: the output is the weights.
             weights = boltzmann_attention(
@@ -113,7 +132,7 @@ class EnsembleAttention:
                 unit,
                 coupling=J,
                 three_body=K,
-                attn_mask=None if present is None else present[rows, :, None, :],
+                attn_mask=None if kept is None else kept[:, :, None, :],
                 scale=1.0,
                 mode=arms[0].mode.closed or "h+J",
                 normalize=self._normalize,

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from boltzmann_study.task import BATCH, HELD_OUT, Questions, generator
+from boltzmann_study.task import BATCH, HELD_OUT, Questions, generator, pointing
 
 OPEN, CLOSE = 0, 1
 FILLERS = 4  # kinds of filler: tokens 2 ... 5
@@ -125,6 +126,11 @@ class BracketMatching:
         asked = np.where(partner >= 0, rng.random(partner.shape), -1.0).argmax(axis=1)
         answer = np.take_along_axis(partner, asked[:, None], axis=1)[:, 0]
         return _questions(tokens, asked, answer)
+
+    def patterns(self, questions: Questions) -> Tensor:
+        """+1 at the bracket and its partner."""
+        places = torch.arange(self.length)
+        return pointing(questions.asked, places == questions.answer[..., None])
 
     def held_out(self) -> Mapping[str, Questions]:
         """Part "words": all closing brackets, by depth and by distance."""

@@ -85,7 +85,8 @@ class Ensemble(nn.Module):
         own = scores.flatten(1).gather(1, at.flatten(1)).view_as(at)
         present = torch.arange(length) <= asked[..., None] if self._task.causal else None
         couplings = Couplings(*(self.couplings[name] for name in ("J", "K", "bias")))
-        weights = self._attention(own, asked, couplings, present, sampling)
+        patterns = self._for_members(self._task.patterns(questions))
+        weights = self._attention(own, asked, couplings, present, patterns, sampling)
 
         first = pairs * torch.arange(self.members)[:, None]  # of a member, in a joint table
         attended = F.embedding_bag(

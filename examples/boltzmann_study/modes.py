@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from boltzmann_study.contrast import CONTRASTS
 from boltzmann_study.samplers import EXACT, Setting, setting
 from isingsample import _validation as check
 
@@ -117,6 +118,10 @@ def arms(modes: Iterable[str], samplers: Iterable[str], reads: int) -> tuple[Arm
     for name in names:
         mode = MODES[check.check_choice("mode", name, MODES)]
         for each in [exact] if mode.closed else settings:
+            if mode.three_body and each.gradient in CONTRASTS:
+                raise ValueError(
+                    f"{each.name!r} does not learn the three-body couplings of {name!r}"
+                )
             label = name if each.name == EXACT else f"{name}{_OPENING}{each.name}]"
             built.append(Arm(label, mode, each))
     return tuple(sorted(built, key=lambda arm: arm.kind))

@@ -14,7 +14,7 @@ class Setting:
     Attributes:
         name: on the command line and in results.
         sampler: what is called for each batch of problems.
-        gradient: an estimator of `attention_bridge.gradients`.
+        gradient: an estimator of `attention_bridge.gradients` or `boltzmann_study.contrast`.
     """
 
     name: str
@@ -32,6 +32,10 @@ EXACT = "exact"
 # name: what it is made of, from a number of reads; and its gradient
 _SETTINGS: dict[str, tuple[Callable[[int], Sampler], str]] = {
     EXACT: (lambda reads: get_sampler("exact"), "auto"),
+    "nudged": (lambda reads: get_sampler("exact"), "nudged"),
+    "matched": (lambda reads: get_sampler("exact"), "matched"),
+    "gibbs-nudged": (lambda reads: get_sampler("gibbs", num_reads=reads), "nudged"),
+    "gibbs-matched": (lambda reads: get_sampler("gibbs", num_reads=reads), "matched"),
     "mean_field": (lambda reads: get_sampler("mean_field"), "auto"),
     "gibbs": (lambda reads: get_sampler("gibbs", num_reads=reads), "auto"),
     "sa": (lambda reads: get_sampler("sa", num_reads=reads), "auto"),
@@ -51,7 +55,8 @@ def setting(name: str, reads: int) -> Setting:
 
     "dqa" anneals to calibrated temperatures, "dqa-raw" at beta = 1 as published, both with exact
     outcome probabilities and the straight-through gradient; "dqa-through" differentiates the
-    anneal itself; "-shots" draws `reads` shots on Qiskit Aer.
+    anneal itself; "-shots" draws `reads` shots on Qiskit Aer. "nudged" and "matched" learn as
+    `boltzmann_study.contrast` describes, from exact moments or, with "gibbs-", from samples.
 
     Raises:
         ValueError: no setting has this name.

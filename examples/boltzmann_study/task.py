@@ -58,6 +58,11 @@ class Task(Protocol):
         """Questions to train on; a function of seed and step alone."""
         ...
 
+    def patterns(self, questions: Questions) -> Tensor:
+        """Spins (..., T) that the answers suggest: +1 where attention would help, the asking
+        position included. A data phase for couplings that learn by matching correlations."""
+        ...
+
     def held_out(self) -> Mapping[str, Questions]:
         """Questions to judge by, the same for all models."""
         ...
@@ -70,6 +75,12 @@ class Task(Protocol):
 def generator(*key: int) -> np.random.Generator:
     """A stream of its own for each key, whatever was drawn from others before."""
     return np.random.default_rng(np.random.SeedSequence(key))
+
+
+def pointing(asked: Tensor, helpful: Tensor) -> Tensor:
+    """Spins +1 at the asking position (...) and where helpful (..., T), -1 elsewhere."""
+    own = torch.arange(helpful.shape[-1]) == asked[..., None]
+    return (own | helpful).to(torch.int8) * 2 - 1
 
 
 def stacked(questions: list[Questions]) -> Questions:

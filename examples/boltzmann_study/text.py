@@ -5,8 +5,9 @@ from collections.abc import Mapping
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from boltzmann_study.task import BATCH, HELD_OUT, SPLIT, Questions, generator
+from boltzmann_study.task import BATCH, HELD_OUT, SPLIT, Questions, generator, pointing
 
 LONGEST = 20  # lengths up to this are judged on the same characters
 _BLOCK, _FEWEST_BLOCKS = 1000, 20
@@ -73,6 +74,10 @@ class NextCharacter:
         if self.causal:
             return self._questions(starts, draw.integers(self.length, size=size))
         return self._questions(starts, np.full(size, self.length - 1))
+
+    def patterns(self, questions: Questions) -> Tensor:
+        """+1 where the character is the one to come."""
+        return pointing(questions.asked, questions.tokens == questions.answer[..., None])
 
     def held_out(self) -> Mapping[str, Questions]:
         """Parts "blocks" and "tail": evenly spaced characters of each, at the last position.

@@ -5,14 +5,19 @@ array-api-compat's NumPy or PyTorch, whichever made x. PyTorch is only ever
 seen through arrays that a caller made with it, so `import isingsample` never loads it.
 """
 
+import copy
 import sys
-from typing import Any, TypeAlias
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from array_api_compat import numpy as numpy_namespace
 
 # A numpy.ndarray or a torch.Tensor. Neither library offers one type for both.
 Array: TypeAlias = Any
+
+T = TypeVar("T")
 
 
 def is_torch(x: object) -> bool:
@@ -33,6 +38,33 @@ def namespace(x: Array) -> Any:
 def detach(x: Array) -> Array:
     """x without its autograd history: a constant for differentiation."""
     return x.detach() if is_torch(x) else x
+
+
+def deepcopied(instance: T, state: dict[str, Any], memo: dict[int, Any]) -> T:
+    """A deep copy of an instance, made of its state, without autograd history.
+
+    PyTorch refuses to copy tensors that were computed, for a copy cannot be part of the history
+    of something else; here they become constants.
+    """
+    for tensor in _tensors(state):
+        if tensor.grad_fn is not None:
+            memo[id(tensor)] = tensor.detach().clone()
+    twin = object.__new__(type(instance))
+    twin.__dict__.update(copy.deepcopy(state, memo))
+    return twin
+
+
+def _tensors(value: Any) -> Iterator[Array]:
+    """The tensors in a value, in containers and in the arguments that functions were given."""
+    if is_torch(value):
+        yield value
+        return
+    inner = value.args if isinstance(value, partial) else value
+    if isinstance(inner, Mapping):
+        inner = list(inner.values())
+    if isinstance(inner, (tuple, list)):
+        for item in inner:
+            yield from _tensors(item)
 
 
 def concat(arrays: list[Array], axis: int) -> Array:

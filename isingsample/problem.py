@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from isingsample import _validation as check
-from isingsample._arrays import Array, is_torch, like, namespace, to_numpy
+from isingsample._arrays import Array, deepcopied, is_torch, like, namespace, to_numpy
 from isingsample.couplings import SPARSE_FROM, SparseCouplings, check_dense_size, is_sparse
 from isingsample.energies import interactions
 
@@ -198,6 +198,10 @@ class IsingProblem:
             labels=self.labels,
             offset=to_numpy(self.offset),
         )
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "IsingProblem":
+        """A copy of its own arrays; tensors that were computed lose their autograd history."""
+        return deepcopied(self, self.__dict__, memo)
 
     def __repr__(self) -> str:
         parts = [f"num_spins={self.num_spins}", f"batch_shape={self.batch_shape}"]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from isingsample._arrays import Array, like
+from isingsample._arrays import Array, deepcopied, like
 from isingsample.couplings import DENSE_LIMIT, check_dense_size
 from isingsample.problem import IsingProblem
 
@@ -138,6 +138,10 @@ class SampleResult:
         if self._entropy is not None:
             state["_entropy"] = partial(_given, self.entropy)
         return state
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "SampleResult":
+        """A copy of its own arrays; tensors that were computed lose their autograd history."""
+        return deepcopied(self, self.__getstate__(), memo)
 
     def _asked_for(self, what: str, compute: Callable[[], Array] | None) -> Array:
         if compute is None:

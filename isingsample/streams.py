@@ -7,7 +7,9 @@ as easy as 1, 2, 3" (SC 2011), evaluated for whole arrays of counters at once.
 """
 
 import numbers
-from dataclasses import dataclass
+import secrets
+from collections.abc import Callable
+from functools import cached_property, partial
 from typing import TypeAlias
 
 import numpy as np
@@ -46,15 +48,21 @@ def philox(counter: np.ndarray, key: tuple[int, int]) -> np.ndarray:
     return np.stack([x0, x1, x2, x3])
 
 
-@dataclass(frozen=True)
 class Streams:
     """The random streams of one call to a sampler.
 
-    Attributes:
-        key: two 32-bit words that the seed was hashed to.
+    Args:
+        key: two 32-bit words that the seed was hashed to; or a function giving them, called at
+            the first draw, since hashing takes longer than an exact sampler with few queries.
     """
 
-    key: tuple[int, int]
+    def __init__(self, key: tuple[int, int] | Callable[[], tuple[int, int]]) -> None:
+        self._key = key
+
+    @cached_property
+    def key(self) -> tuple[int, int]:
+        """Two 32-bit words that the seed was hashed to."""
+        return self._key() if callable(self._key) else self._key
 
     @classmethod
     def from_seed(cls, seed: Seed) -> "Streams":
@@ -68,18 +76,22 @@ class Streams:
             TypeError: seed is anything else.
         """
         if seed is None:
-            sequence = np.random.SeedSequence()
-        elif isinstance(seed, np.random.Generator):
-            sequence = np.random.SeedSequence(seed.integers(0, 2**32, size=4).tolist())
-        elif isinstance(seed, numbers.Integral) and not isinstance(seed, bool):
+            return cls(partial(_hashed, secrets.randbits(128)))
+        if isinstance(seed, np.random.Generator):
+            return cls(partial(_hashed, seed.integers(0, 2**32, size=4).tolist()))
+        if isinstance(seed, numbers.Integral) and not isinstance(seed, bool):
             # The sign first: SeedSequence ignores trailing zeros.
-            sequence = np.random.SeedSequence([int(seed < 0), abs(int(seed))])
-        else:
-            raise TypeError(
-                f"seed must be an integer, a numpy.random.Generator or None, not {seed!r}"
-            )
-        first, second = sequence.generate_state(2, np.uint32)
-        return cls((int(first), int(second)))
+            return cls(partial(_hashed, [int(seed < 0), abs(int(seed))]))
+        raise TypeError(f"seed must be an integer, a numpy.random.Generator or None, not {seed!r}")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Streams) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __repr__(self) -> str:
+        return f"Streams(key={self.key})"
 
     def uniforms(self, index: np.ndarray, num: int, purpose: int = 0) -> np.ndarray:
         """num uniform numbers in [0, 1) for each problem.
@@ -110,3 +122,8 @@ class Streams:
         counter[2], counter[3] = position & _WORD, position >> _HALF
         words = philox(counter, self.key)
         return np.moveaxis(words, 0, -1).reshape(*shape[:-1], 4 * blocks)
+
+
+def _hashed(entropy: int | list[int]) -> tuple[int, int]:
+    first, second = np.random.SeedSequence(entropy).generate_state(2, np.uint32)
+    return int(first), int(second)

@@ -1,12 +1,13 @@
 """IsingProblem of PyTorch tensors: kinds, mixtures, and how couplings share their gradient."""
 
+import copy
 from itertools import permutations
 
 import numpy as np
 import pytest
 from fixtures import ASYM3, three_body
 
-from isingsample import IsingProblem
+from isingsample import Exact, Gibbs, IsingProblem, MeanField
 
 torch = pytest.importorskip("torch")
 
@@ -112,3 +113,30 @@ def test_couplings_are_still_symmetric_after_a_step_of_an_optimiser() -> None:
     stepped = IsingProblem(H, J, K)  # refuses couplings that are not symmetric
     assert not np.allclose(stepped.J.detach(), ASYM3.J)
     np.testing.assert_array_equal(J.detach().diagonal(), 0)
+
+
+def test_deep_copies_are_constants() -> None:
+    """PyTorch itself refuses to copy a tensor that was computed."""
+    leaf = H.clone().requires_grad_()
+    beta = (2 * leaf[0]).detach().requires_grad_() * 1.0
+    for h in (leaf, leaf * 2):
+        problem = IsingProblem(h, torch.tensor(ASYM3.J))
+        twin = copy.deepcopy(problem)
+        assert twin.h is not problem.h
+        assert twin.h.requires_grad == (h is leaf)
+        torch.testing.assert_close(twin.h, problem.h)
+        for sampler in (Exact(), Exact(num_reads=5), MeanField(), Gibbs(num_reads=9)):
+            result = sampler.sample(problem, beta=beta, seed=0)
+            copied = copy.deepcopy(result)
+            for name in ("magnetization", "correlation", "correlation_error"):
+                assert not getattr(copied, name).requires_grad
+                torch.testing.assert_close(
+                    getattr(copied, name), getattr(result, name), equal_nan=True
+                )
+            assert result.magnetization.requires_grad == sampler.differentiable
+
+
+def test_copies_in_a_container_are_made_once() -> None:
+    problem = IsingProblem(H.clone().requires_grad_() * 1.0)
+    first, second = copy.deepcopy([problem, problem])
+    assert first is second

@@ -1,5 +1,6 @@
 """Streams: a published generator, addressed by seed and problem, never by the order of calls."""
 
+import pickle
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isingsample import Exact, IsingProblem
 from isingsample.streams import Streams, philox
 
 SEEDS = st.integers(-(2**200), 2**200)
@@ -92,6 +94,26 @@ def test_a_generator_is_used_up_a_little_each_time() -> None:
 
 def test_none_is_fresh_entropy() -> None:
     assert Streams.from_seed(None) != Streams.from_seed(None)
+
+
+def test_a_seed_is_hashed_when_something_is_drawn(monkeypatch: Any) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("hashed")
+
+    generator = np.random.default_rng(3)
+    expected = [Streams.from_seed(seed).uniforms(np.array(0), 2) for seed in (7, generator)]
+    generator = np.random.default_rng(3)
+    with monkeypatch.context() as patch:
+        patch.setattr(np.random, "SeedSequence", refuse)
+        Exact().sample(IsingProblem(np.zeros(2)), seed=3)
+        later = [Streams.from_seed(seed) for seed in (7, generator, None)]
+        generator.random()  # what happens to it in the meantime does not matter
+        with pytest.raises(AssertionError, match="hashed"):
+            _ = later[0].key
+    np.testing.assert_array_equal([s.uniforms(np.array(0), 2) for s in later[:2]], expected)
+    copied = pickle.loads(pickle.dumps(later[2]))
+    assert copied == later[2]
+    assert repr(copied) == repr(later[2])
 
 
 @pytest.mark.parametrize("seed", [True, 1.0, "1", (1,), np.bool_(True), np.array(1.0), b"1"])

@@ -7,14 +7,21 @@ On a mock, without an account or a network:
 On Leap, with the token from --token, the variable DWAVE_API_TOKEN or a configuration file
 (prefer the last two: a command line stays in the shell's history):
 
-    python examples/leap_submit.py --reads 500 --annealing-time 20
+    python examples/leap_submit.py --reads 500 --annealing-time 20 --job job.json
+
+Should that break off, by a timeout, a lost connection or Ctrl-C, then job.json keeps what has been
+submitted, and the same command finishes it.
 """
 
 import argparse
+from pathlib import Path
 
 import numpy as np
 
 from isingsample import IsingProblem, IsingSampleError, SampleResult, get_sampler
+from isingsample.errors import BackendError
+from isingsample.qpu_job import QPUJob
+from isingsample.samplers.qpu import DWave
 
 
 def main(arguments: list[str] | None = None) -> SampleResult:
@@ -28,6 +35,8 @@ def main(arguments: list[str] | None = None) -> SampleResult:
     parser.add_argument("--queries", type=int, default=4, help="problems: queries that share J")
     parser.add_argument("--length", type=int, default=8, help="spins of each problem: keys")
     parser.add_argument("--annealing-time", type=float, help="of each read, in microseconds")
+    parser.add_argument("--timeout", type=float, default=600.0, help="seconds for an answer")
+    parser.add_argument("--job", type=Path, help="file that keeps a call that breaks off")
     parser.add_argument("--seed", type=int, default=0, help="of the problems")
     options = parser.parse_args(arguments)
     if min(options.queries, options.length, options.reads) < 1:
@@ -35,6 +44,7 @@ def main(arguments: list[str] | None = None) -> SampleResult:
 
     problem = attention_like(options.queries, options.length, options.seed)
     common = {"num_reads": options.reads, "annealing_time": options.annealing_time}
+    common["timeout"] = options.timeout
     if options.mock:
         from isingsample.mock_qpu import mock_dwave
 
@@ -44,10 +54,25 @@ def main(arguments: list[str] | None = None) -> SampleResult:
     try:
         exact = get_sampler("exact").sample(problem)
         with get_sampler("dwave", **common, **place) as sampler:
-            result = sampler.sample(problem, seed=options.seed)
+            result = submitted(sampler, problem, options)
     except (IsingSampleError, ValueError) as error:  # no token, no network, out of range
         raise SystemExit(f"{type(error).__name__}: {error}") from None
     report(result, exact)
+    return result
+
+
+def submitted(sampler: DWave, problem: IsingProblem, options: argparse.Namespace) -> SampleResult:
+    """Submit, or finish what was submitted before; keep it in the file of --job if that fails."""
+    try:
+        if options.job and options.job.exists():
+            result = sampler.resume(QPUJob.load(options.job), problem)
+            options.job.unlink()
+        else:
+            result = sampler.sample(problem, seed=options.seed)
+    except (BackendError, KeyboardInterrupt) as error:
+        if options.job and getattr(error, "job", None):  # None if nothing had been submitted
+            error.job.save(options.job)
+        raise
     return result
 
 

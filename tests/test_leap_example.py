@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from fake_sapi import TOKEN, FakeSapi
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "leap_submit.py"
 
@@ -46,3 +47,21 @@ def test_without_a_token_it_says_what_to_do(tmp_path: Path) -> None:
     assert done.stdout == ""
     assert "DWAVE_API_TOKEN" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_what_breaks_off_is_finished_by_the_same_command(
+    sapi: FakeSapi, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DWAVE_API_TOKEN", TOKEN)
+    main = runpy.run_path(str(EXAMPLE))["main"]
+    command = ["--queries", "2", "--job", "job.json"]
+    sapi.held = "all"
+    with pytest.raises(SystemExit, match="BackendTimeoutError"):
+        main([*command, "--timeout", "0.3"])
+    assert Path("job.json").exists()
+    sapi.held, posts = set(), sapi.count("POST")
+    main(command)
+    assert sapi.count("POST") == posts
+    printed = capsys.readouterr().out
+    assert all(problem_id in printed for problem_id in sapi.jobs)
+    assert not Path("job.json").exists()

@@ -62,6 +62,30 @@ def test_an_empty_token_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
         DWave(token="").sample(PAIR.problem())
 
 
+@pytest.mark.parametrize("used", ["keyword", "environment", "local file", "user file"])
+def test_configuration_is_taken_in_oceans_order(
+    used: str, sapi: FakeSapi, nowhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Everywhere before the place in use nothing is set, and everywhere after it a wrong token."""
+    places = ["keyword", "environment", "local file", "user file"]
+    tokens = {place: TOKEN if place == used else "wrong" for place in places[places.index(used) :]}
+    (nowhere / "dwave").mkdir()
+    for place, path in (("local file", "dwave.conf"), ("user file", "dwave/dwave.conf")):
+        if place in tokens:
+            (nowhere / path).write_text(f"[defaults]\ntoken = {tokens[place]}\n")
+    monkeypatch.setenv("DWAVE_API_TOKEN", tokens.get("environment", ""))
+    with DWave(token=tokens.get("keyword")) as sampler:
+        assert sampler.solver_properties["chip_id"] == "zephyr_160q_mock"
+
+
+def test_a_profile_is_used(sapi: FakeSapi, nowhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DWAVE_API_ENDPOINT")
+    profile = f"[mine]\ntoken = {TOKEN}\nendpoint = {sapi.url}\n"
+    (nowhere / "other.conf").write_text(f"[defaults]\ntoken = wrong\n[a]\nsolver = b\n{profile}")
+    with DWave(config_file="other.conf", profile="mine") as sampler:
+        assert sampler.solver_properties["topology"]["shape"] == [2, 4]
+
+
 def test_configuration_files_that_cannot_be_used(nowhere: Path) -> None:
     broken = nowhere / "broken.conf"
     broken.write_text(f"[defaults]\ntoken {TOKEN}\n")

@@ -86,6 +86,12 @@ def test_a_solver_that_is_not_there(sapi: FakeSapi) -> None:
         DWave(token=TOKEN, solver="Advantage9").sample(PAIR.problem())
 
 
+def test_something_else_at_the_endpoint(sapi: FakeSapi) -> None:
+    sapi.faults = [Fault("GET .*solvers", 200)]
+    with pytest.raises(BackendError, match=r"does not speak its language .*check endpoint"):
+        DWave(token=TOKEN).sample(PAIR.problem())
+
+
 # Submitting
 
 
@@ -139,6 +145,15 @@ def test_an_answer_that_gets_lost_is_asked_for_again(
     sapi.faults = [Fault(request_kind, code, times=5)]
     assert_in_order(sampler.sample(spelled(3)))
     assert len(sapi.jobs) == 3
+
+
+@pytest.mark.parametrize("request_kind", [POLL, LOAD])
+def test_an_answer_that_cannot_be_read(sapi: FakeSapi, sampler: DWave, request_kind: str) -> None:
+    sapi.faults = [Fault(request_kind, 200)]
+    with pytest.raises(BackendError, match="the answer cannot be read") as caught:
+        sampler.sample(PAIR.problem())
+    sapi.faults = []
+    assert caught.value.job.problem_ids == tuple(sapi.jobs)
 
 
 def test_a_job_that_never_ends(sapi: FakeSapi) -> None:

@@ -67,6 +67,7 @@ def connection_failure(error: Exception, config: Mapping[str, Any]) -> BackendEr
     from dwave.cloud.api.exceptions import (
         InternalServerError,
         ResourceAccessForbiddenError,
+        ResourceBadResponseError,
         ResourceLimitsExceededError,
     )
     from requests import RequestException
@@ -86,6 +87,11 @@ def connection_failure(error: Exception, config: Mapping[str, Any]) -> BackendEr
         )
     if isinstance(error, (InternalServerError, ResourceLimitsExceededError)):
         return BackendBusyError(f"{service} cannot answer now ({kind}); try again later")
+    if isinstance(error, ResourceBadResponseError):
+        return BackendError(
+            f"what answers as {service} does not speak its language ({kind}); check endpoint and "
+            f"proxy"
+        )
     if isinstance(error, RequestException):
         return BackendConnectionError(
             f"cannot reach {service} ({kind}); check the network, endpoint and region"
@@ -99,7 +105,7 @@ def connection_failure(error: Exception, config: Mapping[str, Any]) -> BackendEr
 def _failure(error: Exception, what: str) -> BackendError | None:
     """A client's exception as ours; None for one that is not about the service."""
     from dwave.cloud import exceptions
-    from dwave.cloud.api.exceptions import RequestTimeout
+    from dwave.cloud.api.exceptions import RequestTimeout, ResourceBadResponseError
     from requests import RequestException
 
     said = redacted(f"{type(error).__name__}: {error}".rstrip(": "))
@@ -125,6 +131,10 @@ def _failure(error: Exception, what: str) -> BackendError | None:
         return BackendBusyError(f"{what}: the service cannot answer now ({said}); try again later")
     if isinstance(error, exceptions.SolverError | exceptions.ProblemUploadError):
         return BackendError(f"{what} failed at the solver: {said}")
+    if isinstance(error, ResourceBadResponseError):
+        return BackendError(
+            f"{what}: the answer cannot be read ({said}); a proxy may have given it"
+        )
     if isinstance(error, RequestTimeout) or (
         isinstance(error, RequestException) and getattr(error, "response", None) is None
     ):

@@ -31,7 +31,6 @@ from boltzmann_study.task import Task
 from boltzmann_study.text import NextCharacter
 from boltzmann_study.training import Protocol, Run
 from isingsample import _validation as check
-from isingsample.data import load_text
 
 TASKS = {"brackets": ACCURACY, "text": PERPLEXITY}
 
@@ -61,7 +60,7 @@ def main(
     if task == "brackets":
         learned = BracketMatching(length, judged=questions)
     else:
-        learned = NextCharacter(load_text(), length, judged=questions)
+        learned = NextCharacter(options.corpus(None, quick).text, length, judged=questions)
     run = Run(
         f"T{length:02}",
         learned,

@@ -26,7 +26,6 @@ from boltzmann_study.study import perform
 from boltzmann_study.text import NextCharacter
 from boltzmann_study.training import Protocol, Run
 from isingsample import _validation as check
-from isingsample.data import find_corpus
 
 POSITIONS = ("last", "all")
 
@@ -56,7 +55,7 @@ def main(
     """Train all kinds of attention on a text and compare their perplexities."""
     options.use_threads(threads)
     check.check_choice("positions", positions, POSITIONS)
-    corpus = find_corpus(text)
+    corpus = options.corpus(text, quick)
     compared = arms(options.words(modes), options.words(sampler), reads)
     protocol = Protocol(
         steps=options.chosen(steps, quick, 60, 8000),

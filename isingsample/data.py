@@ -10,6 +10,7 @@ _URL = "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshak
 _SHA256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"
 _FILE = "tinyshakespeare.txt"
 _DOWNLOAD_SECONDS = 10
+PROSE = "the built-in page of prose"  # source of the text that is always there
 
 _PROSE = """\
 A magnet is a crowd that listens to itself. Each small arrow inside it can point up or down, and
@@ -63,7 +64,7 @@ def find_corpus(path: str | Path | None = None) -> Corpus:
     downloaded = _download()
     if downloaded is not None:
         return Corpus(_read(downloaded), "Tiny Shakespeare")
-    return Corpus(_PROSE, "the built-in page of prose")
+    return Corpus(_PROSE, PROSE)
 
 
 def _read(path: Path) -> str:

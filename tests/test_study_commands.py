@@ -111,6 +111,16 @@ def test_bad_input_is_one_message(command, tmp_path, arguments, message):
     assert not (tmp_path / "out").exists()
 
 
+def test_a_study_is_not_about_our_own_prose(command, monkeypatch, tmp_path):
+    monkeypatch.delenv("ISINGSAMPLE_DATA", raising=False)
+    monkeypatch.setattr("isingsample.data._download", lambda: None)
+    code, _, errors = command("tiny_shakespeare.py", "--out", str(tmp_path))
+    assert code == 2
+    assert "name a text file with --text" in errors
+    options = ["--quick", "--steps", "2", "--modes", "softmax", "--out", str(tmp_path)]
+    assert command("tiny_shakespeare.py", *options)[0] == 0
+
+
 def test_an_impossible_length_of_text(command, text, tmp_path):
     options = ["--lengths", "21", "--out", str(tmp_path)]
     code, _, errors = command("tiny_shakespeare.py", "--text", text, *options)

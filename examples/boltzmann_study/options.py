@@ -13,6 +13,7 @@ from rich.console import Console
 from boltzmann_study.modes import MODES
 from boltzmann_study.samplers import SETTINGS
 from isingsample import IsingSampleError
+from isingsample.data import PROSE, Corpus, find_corpus
 
 T = TypeVar("T")
 
@@ -53,6 +54,22 @@ def numbers(text: str) -> list[int]:
 def words(text: str) -> list[str]:
     """'a, b' as words."""
     return [item.strip() for item in text.split(",") if item.strip()]
+
+
+def corpus(path: Path | None, quick: bool) -> Corpus:
+    """The text to learn, Tiny Shakespeare by default; a quick run takes what there is.
+
+    Raises:
+        ValueError: no file is named and Tiny Shakespeare cannot be had.
+        OSError: the file cannot be read.
+    """
+    found = find_corpus(path)
+    if found.source == PROSE and not quick:
+        raise ValueError(
+            "Tiny Shakespeare could not be downloaded; name a text file with --text, or put "
+            "tinyshakespeare.txt into a folder and its path into ISINGSAMPLE_DATA"
+        )
+    return found
 
 
 def seeds_at(length: int, seeds: int | None) -> int:

@@ -16,17 +16,21 @@ from boltzmann_study.training import Outcome
 
 _WIDTH, _HEIGHT = 6.0, 4.2  # inches of one panel
 _DPI = 150
+_APART = 0.06  # in units of length
 
 
 def save_lengths(records: Sequence[Record], metric: Metric, part: str, path: Path) -> None:
     """The metric by length: means with intervals, and for perplexity the fitted curves."""
     figure, (axes,) = _panels(1)
-    for number, (arm, values) in enumerate(by_length(final(records, part), metric).items()):
+    arms = by_length(final(records, part), metric)
+    for number, (arm, values) in enumerate(arms.items()):
         lengths = sorted(values)
+        beside = _APART * (number - (len(arms) - 1) / 2)  # so that intervals do not hide each other
         estimates = [estimate(values[length]) for length in lengths]
         reach = [0.0 if np.isnan(e.high) else e.high - e.mean for e in estimates]
         style = _style(number)
-        axes.errorbar(lengths, [e.mean for e in estimates], reach, label=arm, capsize=2, **style)
+        places = [length + beside for length in lengths]
+        axes.errorbar(places, [e.mean for e in estimates], reach, label=arm, capsize=2, **style)
         fit = fit_decay(values) if metric.name == "perplexity" else None
         if fit is not None:
             grid = np.linspace(lengths[0], lengths[-1], 100)

@@ -183,6 +183,7 @@ def test_on_a_gpu(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.gpu
+@ignore_unconverged
 @monte_carlo
 def test_a_batch_on_a_gpu(make: Any) -> None:
     """Float32, K and masks; the same in each of two calls, and for part of the batch."""

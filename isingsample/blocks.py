@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from isingsample._arrays import Array, like, namespace, to_numpy
+from isingsample._arrays import Array, concat, like, namespace, to_numpy
 from isingsample.couplings import Entries, SparseCouplings
 from isingsample.problem import IsingProblem
 
@@ -79,8 +79,84 @@ class Block:
         return Block(h, J, K, self.index, self.spins, self.labels)
 
 
+@dataclass(frozen=True)
+class PrefixBlock(Block):
+    """Queries that each have the first few of the block's spins, as causal masks leave them.
+
+    Attributes:
+        lengths: (queries,) NumPy integers, how many, in rising order and the same in all groups.
+    """
+
+    lengths: np.ndarray
+
+    def by_length(self) -> list[Block]:
+        """The same queries in the same order, as blocks without absent spins."""
+        groups = len(self.index)
+        return [
+            part
+            for length in np.unique(self.lengths)
+            for part in _restrict(
+                self,
+                np.arange(self.num_spins) < length,
+                np.broadcast_to(self.lengths == length, (groups, len(self.lengths))),
+            )
+        ]
+
+    def together(self, values: Sequence[Array], spin_axes: int) -> Array:
+        """Values of the blocks of `by_length` as one array (groups, queries, ...).
+
+        Args:
+            values: for each (groups, its queries, ...), the last spin_axes axes over its spins.
+            spin_axes: how many; absent spins are filled with 0.
+        """
+        wide = []
+        for value, spins in zip(values, map(np.arange, np.unique(self.lengths)), strict=True):
+            rows = value
+            for axis in range(value.ndim - spin_axes, value.ndim):
+                rows = spread(rows, axis, spins, self.num_spins)
+            wide.append(rows)
+        return concat(wide, axis=1)
+
+
 def split(problem: IsingProblem) -> list[Block]:
     """The blocks of a problem; at least one, which is empty for an empty batch."""
+    whole, present = _whole(problem)
+    if present is None:
+        return [whole]
+    return [part for mask, rows in _by_mask(present) for part in _restrict(whole, mask, rows)]
+
+
+def prefixes(problem: IsingProblem) -> PrefixBlock | None:
+    """A problem whose queries lack nothing but spins at the end, as one block; else None.
+
+    None, too, where all spins are present, a query has none, or groups lack different ones.
+    """
+    present = problem.present
+    if present is None:
+        return None
+    lengths = present.sum(axis=-1)
+    if not (present == (np.arange(present.shape[-1]) < lengths[..., None])).all():
+        return None
+    whole, present = _whole(problem)
+    if present is None:
+        return None
+    lengths = present.sum(axis=-1)  # (groups, queries)
+    if lengths.min() == 0 or (lengths != lengths[:1]).any():
+        return None
+    order = np.argsort(lengths[0], kind="stable")
+    return PrefixBlock(
+        h=whole.h[:, like(order, whole.h, keep_dtype=True)],
+        J=whole.J,
+        K=whole.K,
+        index=whole.index[:, order],
+        spins=whole.spins,
+        labels=whole.labels,
+        lengths=lengths[0, order],
+    )
+
+
+def _whole(problem: IsingProblem) -> tuple[Block, np.ndarray | None]:
+    """All queries as one block, and which spins are present, (groups, queries, n); None for all."""
     batch = problem.batch_shape
     grouped = _grouped_axes(problem)
     shared = [axis for axis in range(len(batch)) if axis not in grouped]
@@ -104,9 +180,8 @@ def split(problem: IsingProblem) -> list[Block]:
     index = arrange(np.arange(int(np.prod(batch, dtype=int))).reshape(batch), 0, shared)
     whole = Block(h, J, K, index, np.arange(problem.num_spins), tuple(problem.labels))
     if problem.present is None or problem.present.all() or index.size == 0:
-        return [whole]
-    present = arrange(problem.present, 1, shared)
-    return [part for mask, rows in _by_mask(present) for part in _restrict(whole, mask, rows)]
+        return whole, None
+    return whole, arrange(problem.present, 1, shared)
 
 
 def join(

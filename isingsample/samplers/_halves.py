@@ -136,7 +136,7 @@ class Halves:
         Returns:
             (..., 2**a) and (..., 2**b), none above 0, and what to add to both: sum |h_j|, (...).
         """
-        sizes, a = _by_sign(h), self.left.shape[-1]
+        sizes, a = by_sign(h), self.left.shape[-1]
         left, right = _opposed(sizes[..., :a], self.left), _opposed(sizes[..., a:], self.right)
         return left, right, namespace(h).sum(sizes, axis=(-2, -1))
 
@@ -147,28 +147,38 @@ class Halves:
             (groups, queries, 2**a) and (groups, queries, 2**b), none above 1, and the logarithm
             of what was taken off both.
         """
-        sizes, a = _by_sign(h), self.left.shape[-1]
+        sizes, a = by_sign(h), self.left.shape[-1]
         left = _exponentials(sizes[..., :a], self.left, self.left_inner[:, None, :])
         right = _exponentials(sizes[..., a:], self.right, self.right_inner[:, None, :])
         return left, right, namespace(h).sum(sizes, axis=(-2, -1)) + self.offset[:, None]
 
 
-def _by_sign(h: Array) -> Array:
+def by_sign(h: Array) -> Array:
     """h's positive part, and minus its negative part: (..., n) to (..., 2, n)."""
     xp = namespace(h)
     up = xp.where(h > 0, h, xp.zeros_like(h))
     return xp.stack([up, up - h], axis=-2)  # at 0 only the derivative of their sum is right
 
 
-def _opposed(sizes: Array, states: Array) -> Array:
-    """h.s less sum |h_j|, of fields by sign (..., 2, k) on states (rows, k): (..., rows).
+def opposing(states: Array) -> Array:
+    """What multiplies fields by sign, flattened to (..., 2 k), for h.s less sum |h_j|.
 
     A sum over the spins that oppose their field: free of the cancellation that would drown
     ordinary fields beside a huge one (-1e9 is a customary mask).
+
+    Args:
+        states: (rows, k).
+
+    Returns:
+        (rows, 2 k).
     """
-    xp = namespace(sizes)
-    flat = xp.reshape(sizes, (*sizes.shape[:-2], 2 * sizes.shape[-1]))
-    return flat @ xp.concat([states - 1, -1 - states], axis=-1).T
+    return namespace(states).concat([states - 1, -1 - states], axis=-1)
+
+
+def _opposed(sizes: Array, states: Array) -> Array:
+    """h.s less sum |h_j|, of fields by sign (..., 2, k) on states (rows, k): (..., rows)."""
+    flat = namespace(sizes).reshape(sizes, (*sizes.shape[:-2], 2 * sizes.shape[-1]))
+    return flat @ opposing(states).T
 
 
 def _exponentials(sizes: Array, states: Array, logs: Array) -> Array:

@@ -73,7 +73,7 @@ def marginals(h: Array, J: Array, K: Array | None, halves: Halves, *, cross: boo
     """Marginals of queries h (groups, queries, n); fields and couplings are times beta."""
     xp = namespace(h)
     fast = products(h, halves, cross=cross)
-    safe = to_numpy(fast.total) > _SAFE_SUM[str(h.dtype).removeprefix("torch.")]
+    safe = to_numpy(is_safe(fast.total))
     if safe.all():
         return fast
     check_range(h, halves.left_inner, halves.right_inner, halves.offset)
@@ -142,6 +142,11 @@ def single_spins(solved: Marginals, halves: Halves) -> tuple[Array, Array]:
     up, down = joined[..., 0, :], joined[..., 1, :]
     total = up + down  # not solved.total: rounding must not push a probability beyond 1
     return (up - down) / total, up / total
+
+
+def is_safe(total: Array) -> Array:
+    """Where no term that mattered to a sum may have underflowed, its factors being at most 1."""
+    return total > _SAFE_SUM[str(total.dtype).removeprefix("torch.")]
 
 
 def check_range(*arrays: Array) -> None:

@@ -163,7 +163,7 @@ class Sampler(ABC):
         beta = check_beta(beta, problem, on_host=self.runs_on_host)
         local = self._local(problem)
         streams = Streams.from_seed(seed)
-        blocks = split(local)
+        blocks = self._split(local)
         prepared = time.perf_counter_ns()
         solved = self._solve_all(blocks, beta, streams)
         reads = _num_reads(self, solved)
@@ -208,6 +208,10 @@ class Sampler(ABC):
 
     def _check(self, problem: IsingProblem) -> None:  # noqa: B027  (nothing to check by default)
         """Refuse problems that do not suit this sampler, before any work."""
+
+    def _split(self, problem: IsingProblem) -> list[Block]:
+        """The problem as the blocks that `_solve` takes."""
+        return split(problem)
 
     def _solve_all(self, blocks: list[Block], beta: Any, streams: Streams) -> list[Solution | None]:
         """Solve the blocks of one call, in order; None for those that are empty.

@@ -1,19 +1,28 @@
 """Exact solution by enumeration, factorised over two halves of the spins."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from isingsample import _validation as check
-from isingsample._arrays import Array, concat, detach, like, namespace, records_gradient, to_numpy
+from isingsample._arrays import (
+    Array,
+    concat,
+    detach,
+    is_torch,
+    like,
+    namespace,
+    records_gradient,
+    to_numpy,
+)
 from isingsample._memory import available_memory, readable_bytes
-from isingsample.blocks import Block, join, split
+from isingsample.blocks import Block, PrefixBlock, join, prefixes, split
 from isingsample.energies import spin_states
 from isingsample.errors import TooLargeError
 from isingsample.problem import IsingProblem
-from isingsample.samplers import _halves
+from isingsample.samplers import _halves, _prefixes
 from isingsample.samplers._exact_chunk import Chunk
 from isingsample.samplers._halves import Halves, slices, table_bytes
 from isingsample.samplers._marginals import draw_states, products, single_spins
@@ -119,17 +128,54 @@ class Exact(Minimizer):
                 f"or use a Monte Carlo sampler such as 'sa'"
             )
 
+    def _split(self, problem: IsingProblem) -> list[Block]:
+        together = None
+        if problem.K is None and problem.num_spins <= _prefixes.MAX_SPINS and not self.num_reads:
+            together = prefixes(problem)
+        return split(problem) if together is None else [together]
+
     def _solve(self, block: Block, beta: Any, streams: Streams) -> Solution:
-        magnetization, probability, log_partition = self._over_chunks(block, beta, Chunk.moments)
+        magnetization, probability, log_partition = self._moments(block, beta)
         return Solution(
             magnetization,
             probability,
             namespace(block.h).zeros_like(magnetization),
-            correlation=lambda: self._over_chunks(block, beta, Chunk.correlation)[0],
-            entropy=lambda: self._over_chunks(block, beta, Chunk.entropy)[0],
+            correlation=lambda: self._by_chunk(block, beta, Chunk.correlation, (2,))[0],
+            entropy=lambda: self._by_chunk(block, beta, Chunk.entropy, (0,))[0],
             samples=None if self.num_reads is None else self._draw(block, beta, streams),
             log_partition=log_partition,
         )
+
+    def _moments(self, block: Block, beta: Any) -> tuple[Array, ...]:
+        fits = block.K is None and block.num_spins <= _prefixes.MAX_SPINS
+        if isinstance(block, PrefixBlock) or (fits and is_torch(block.h)):
+            found = []
+            for groups in self._chunks(block)[0]:
+                h, J = beta * block.h[groups], beta * block.J[groups]
+                part = replace(block, h=h, J=J, index=block.index[groups])
+                found.append(_prefixes.moments(part, self._formula))
+            together = [moments for moments in found if moments is not None]
+            if len(together) == len(found):
+                return tuple(concat(list(column), axis=0) for column in zip(*together, strict=True))
+        return self._by_chunk(block, beta, Chunk.moments, (1, 1, 0))
+
+    def _formula(self, block: Block) -> tuple[Array, ...]:
+        """Moments of a block at beta = 1 by operations that can all be differentiated again."""
+        return self._by_chunk(block, 1.0, Chunk.moments, (1, 1, 0))
+
+    def _by_chunk(
+        self,
+        block: Block,
+        beta: Any,
+        compute: Callable[[Chunk], tuple[Array, ...]],
+        spin_axes: tuple[int, ...],
+    ) -> tuple[Array, ...]:
+        """compute for all queries of a block; each output's last axes run over its spins."""
+        if not isinstance(block, PrefixBlock):
+            return self._over_chunks(block, beta, compute)
+        parts = [self._over_chunks(part, beta, compute) for part in block.by_length()]
+        columns = zip(zip(*parts, strict=True), spin_axes, strict=True)
+        return tuple(block.together(column, axes) for column, axes in columns)
 
     def _draw(self, block: Block, beta: Any, streams: Streams) -> Array:
         reads = self.num_reads or 0

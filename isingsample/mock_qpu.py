@@ -1,9 +1,10 @@
 """A stand-in for a D-Wave annealer, to try `DWave` without a token or a network.
 
 It has a chip's graph, parameters and ranges, so embedding, chains, scale and every check are
-real. The physics is not: reads come from simulated annealing that ends at a temperature you
-choose, answers are there at once, and the times it reports are constants. What works on it will
-run on an annealer; how good the samples are there, it cannot tell.
+real, and so is the estimate of its time, from the timing data of an Advantage system. The physics
+is not: reads come from simulated annealing that ends at a temperature you choose, answers are
+there at once, and the times it reports are constants. What works on it will run on an annealer;
+how good the samples are there, it cannot tell.
 """
 
 from typing import Any
@@ -53,16 +54,20 @@ def mock_dwave(
     check.check_count("num_sweeps", num_sweeps)
     check.check_number("beta", beta, minimum=0.0)
     try:
+        from dwave.cloud.testing.mocks import qpu_problem_timing_data
         from dwave.system.testing import MockDWaveSampler
     except ImportError:
         raise MissingExtraError("mock_dwave()", "dwave") from None
-    return MockDWaveSampler(
+    mock = MockDWaveSampler(
         topology_type=topology_type,
         topology_shape=topology_shape or _SHAPES[topology_type],
         substitute_sampler=_Annealed(float(beta), int(num_sweeps), seed),
         parameter_warnings=False,
         **options,
     )
+    if mock.properties.get("problem_timing_data") is None:
+        mock.properties["problem_timing_data"] = qpu_problem_timing_data()
+    return mock
 
 
 class _Annealed:

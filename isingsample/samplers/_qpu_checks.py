@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from isingsample.interop import flip_sign
-from isingsample.samplers._embedding import Embedding
+from isingsample.samplers._layout import Layout
 
 # At this strength and unit temperature, a chain of two free qubits breaks in 2 % of the reads.
 _HOLDING_STRENGTH = 2.0
@@ -28,26 +28,31 @@ class Ranges:
     solver: str
     properties: Mapping[str, Any]
 
-    def check_call(self, num_reads: int, annealing_time: float | None) -> None:
+    def check_call(self, arguments: Mapping[str, Any]) -> None:
         """Refuse arguments of a submission that the solver would refuse.
 
         Args:
-            num_reads: reads of each problem.
-            annealing_time: of each read, in microseconds; None for the solver's default.
+            arguments: of the child's sample(); times are in microseconds.
 
         Raises:
             ValueError: naming the argument, the property and its value.
         """
+
+        def time(name: str) -> float:
+            given = arguments.get(name)
+            return float(self.properties.get(f"default_{name}", 0.0) if given is None else given)
+
+        num_reads, schedule = arguments["num_reads"], arguments.get("anneal_schedule")
         self._check(f"num_reads={num_reads}", num_reads, "num_reads_range")
-        if annealing_time is None:
-            annealing_time = float(self.properties.get("default_annealing_time", 0.0))
-        else:
-            what = f"annealing_time={annealing_time:g} (microseconds)"
-            self._check(what, annealing_time, "annealing_time_range")
-        pause = float(self.properties.get("default_readout_thermalization", 0.0))
-        programming = float(self.properties.get("default_programming_thermalization", 0.0))
-        duration = num_reads * (annealing_time + pause) + programming
-        what = f"num_reads={num_reads} of {annealing_time:g} microseconds, {duration:g} in all,"
+        anneal = time("annealing_time") if schedule is None else float(schedule[-1][0])
+        if schedule is not None or "annealing_time" in arguments:
+            name = "annealing_time" if schedule is None else "the end of anneal_schedule"
+            fast = "fast_anneal_time_range" if arguments.get("fast_anneal") else None
+            what = f"{name}={anneal:g} (microseconds)"
+            self._check(what, anneal, fast or "annealing_time_range")
+        pause, programming = time("readout_thermalization"), time("programming_thermalization")
+        duration = num_reads * (anneal + pause) + programming
+        what = f"num_reads={num_reads} of {anneal:g} microseconds, {duration:g} in all,"
         self._check(what, duration, "problem_run_duration_range")
 
     def chain_strength(self, chosen: float | None, torque: float) -> float:
@@ -67,28 +72,25 @@ class Ranges:
         return chosen
 
     def largest_scale(
-        self, embedding: Embedding, h: np.ndarray, J: np.ndarray, chain_strength: float
+        self, layout: Layout, fields: np.ndarray, couplings: np.ndarray, links: np.ndarray
     ) -> float:
-        """The factor on a block's biases that fills the ranges; infinite if all are zero.
+        """The factor on a submission's biases that fills the ranges; infinite if all are zero.
 
         Args:
-            embedding: of the block.
-            h: (groups, queries, n), in this package's sign like J.
-            J: (groups, n, n).
-            chain_strength: from `chain_strength`; it is not scaled.
+            layout: of the submission.
+            fields: (m,) of qubits, in this package's sign like the others.
+            couplings: (E,) of couplers between chains.
+            links: (C,) of couplers inside chains; they are not scaled.
 
         Raises:
             ValueError: the chains alone are more than the solver takes.
         """
-        extremes = np.stack([h.min(axis=(0, 1)), h.max(axis=(0, 1))])
-        fields = flip_sign(embedding.fields(extremes))
-        couplings = flip_sign(embedding.couplings(J))
-        no_couplings, no_links = np.zeros(couplings.shape[1]), np.zeros(embedding.links.shape[1])
-        sums = np.stack([embedding.sums(np.append(row, no_links)) for row in couplings])
-        chains = embedding.sums(np.append(no_couplings, no_links - chain_strength))
+        fields, couplings, links = map(flip_sign, (fields, couplings, links))
+        sums = layout.sums(couplings, np.zeros_like(links))
+        chains = layout.sums(np.zeros_like(couplings), links)
         low, high = self._range(self._sums_name)
-        if len(chains):
-            what = f"chain_strength={chain_strength:g}, adding up to {chains.min():g} in one place,"
+        if links.any():
+            what = f"chain_strength={-links.min():g}, adding up to {chains.min():g} in one place,"
             self._check(what, chains.min(), self._sums_name)
         return min(
             _factor(fields, *self._range("h_range")),

@@ -6,15 +6,17 @@ configuration.
 
 import os
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from isingsample.errors import CredentialsError, MissingExtraError
-from isingsample.samplers._embedding import Embedding, Structure, find_chains
+from isingsample.samplers._layout import Layout
+from isingsample.samplers._layout_cache import cache_folder, graph_hash, load_tiles, save_tiles
 from isingsample.samplers._qpu_checks import Ranges
 from isingsample.samplers._qpu_failures import connection_failure, redact_client_log
-from isingsample.samplers._qpu_journal import Journal
+from isingsample.samplers._structure import Structure
+from isingsample.samplers._tiles import Chains, find_tiles
 
 _HOW_TO_CONFIGURE = (
     "no D-Wave API token is configured. Pass token=..., or set the environment variable "
@@ -32,64 +34,97 @@ _CLIENT_DEFAULTS = {
     "poll_wait_time": 2,  # seconds; closing waits for the poll under way
     "poll_pause": 0.1,  # seconds; else a service that answers 503 is asked without end
 }
-_MAX_EMBEDDINGS = 256
+_MAX_LAYOUTS = 256
 
 
 class Connection:
-    """A solver in use: its graph, its ranges and the embeddings found on it so far.
+    """A solver in use: its graph, its ranges and the layouts found on it so far.
 
     Attributes:
         child: the structured dimod sampler that takes the submissions.
         ranges: what it accepts.
     """
 
-    def __init__(self, child: Any, *, owned: bool) -> None:
-        """Take up a child; an owned one is closed with the connection, or when that is lost."""
+    def __init__(
+        self, child: Any, *, owned: bool, cache: str | os.PathLike[str] | None = None
+    ) -> None:
+        """Take up a child; an owned one is closed with the connection, or when that is lost.
+
+        Args:
+            child: the solver.
+            owned: whether to close it.
+            cache: folder for layouts, as in `cache_folder`.
+        """
         self.child = child
         redact_client_log(_token(child))
         self.ranges = Ranges(_solver_name(child), child.properties)
-        self._embeddings: dict[Structure, Embedding] = {}
+        self._cache = cache
+        self._layouts: dict[tuple[Structure, int | None], Layout] = {}
         self._close = weakref.finalize(self, _close, child) if owned else None
         if self._close:
             self._close.atexit = False  # the interpreter does not wait for the client's threads
 
-    def embed(self, structure: Structure, what: str, journal: Journal) -> Embedding:
-        """The embedding of a structure; the same one whenever it is asked for.
+    def layout(self, structure: Structure, max_chain_length: int | None, what: str) -> Layout:
+        """The layout of a structure; the same one whenever it is asked for.
 
         Args:
-            structure: the problem's.
-            what: names the problem in messages.
-            journal: of the call. A call that is resumed decodes the answers of the embedding
-                that it was sent with, whatever would be found now.
+            structure: of the problems.
+            max_chain_length: as for `find_tiles`.
+            what: names the problem, should there be none.
 
         Raises:
             ValueError: none is found; the message names the problem and the chip.
         """
-        found = journal.remember(
-            f"chains of {structure.digest}",
-            lambda: [list(chain) for chain in self._embedding(structure, what).chains],
-        )
-        chains = [tuple(chain) for chain in found]
-        own = self._embeddings.get(structure)
-        if own is not None and own.chains == tuple(chains):
-            return own
-        return Embedding.of(structure, chains, self._graph, self._budget)
+        key = structure, max_chain_length
+        if key not in self._layouts:
+            if len(self._layouts) >= _MAX_LAYOUTS:
+                del self._layouts[next(iter(self._layouts))]  # the oldest
+            self._layouts[key] = self._kept_layout(*key) or self._new_layout(*key, what)
+        return self._layouts[key]
 
-    def _embedding(self, structure: Structure, what: str) -> Embedding:
-        if structure not in self._embeddings:
-            if len(self._embeddings) >= _MAX_EMBEDDINGS:
-                del self._embeddings[next(iter(self._embeddings))]  # the oldest
-            chains = find_chains(structure, self._graph)
-            if chains is None:
-                raise ValueError(
-                    f"no embedding found for {what}, {structure.num_spins} spins with "
-                    f"{len(structure.edges)} couplings, on {self.ranges.solver} with "
-                    f"{self._graph.number_of_nodes()} qubits and "
-                    f"{self._graph.number_of_edges()} couplers; fewer spins or sparser couplings "
-                    f"may fit"
-                )
-            self._embeddings[structure] = Embedding.of(structure, chains, self._graph, self._budget)
-        return self._embeddings[structure]
+    def layout_on(
+        self, structure: Structure, max_chain_length: int | None, tiles: Sequence[Chains]
+    ) -> Layout:
+        """The layout of a structure on given tiles, such as those of a call that is resumed.
+
+        Raises:
+            ValueError: the tiles do not fit the structure or the chip.
+        """
+        given = tuple(tuple(tuple(chain) for chain in tile) for tile in tiles)
+        own = self._layouts.get((structure, max_chain_length))
+        if own is not None and own.tiles == given:
+            return own
+        return Layout.of(structure, given, self._graph, self._budget)
+
+    def _kept_layout(self, structure: Structure, max_chain_length: int | None) -> Layout | None:
+        """The layout on disk; None where there is none or it does not fit."""
+        if self._graph_hash is None:
+            return None
+        kept = load_tiles(cache_folder(self._cache), self._graph_hash, structure, max_chain_length)
+        try:
+            return self.layout_on(structure, max_chain_length, kept) if kept else None
+        except ValueError:
+            return None
+
+    def _new_layout(self, structure: Structure, max_chain_length: int | None, what: str) -> Layout:
+        tiles = find_tiles(structure, self._graph, max_chain_length)
+        if not tiles:
+            bound = "" if max_chain_length is None else f" in chains of up to {max_chain_length}"
+            raise ValueError(
+                f"no embedding found for {what}, {structure.num_spins} spins with "
+                f"{len(structure.edges)} couplings,{bound} on {self.ranges.solver} with "
+                f"{self._graph.number_of_nodes()} qubits and {self._graph.number_of_edges()} "
+                f"couplers; fewer spins or sparser couplings may fit"
+            )
+        found = self.layout_on(structure, max_chain_length, tiles)
+        if self._graph_hash is not None:
+            folder = cache_folder(self._cache)
+            save_tiles(folder, self._graph_hash, structure, max_chain_length, tiles)
+        return found
+
+    @cached_property
+    def _graph_hash(self) -> str | None:
+        return graph_hash(self._graph)
 
     @cached_property
     def _graph(self) -> Any:

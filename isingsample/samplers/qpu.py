@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -13,43 +14,73 @@ import numpy as np
 
 from isingsample import _validation as check
 from isingsample._arrays import Array
-from isingsample.blocks import Block
+from isingsample.blocks import Block, split
+from isingsample.effective_beta import EffectiveBeta
+from isingsample.encodings import without_gauge_spin
 from isingsample.energies import interactions
 from isingsample.errors import BackendError, BackendInterrupt
-from isingsample.interop import import_dimod
+from isingsample.interop import import_dimod, plain
 from isingsample.problem import IsingProblem
+from isingsample.qpu_calibration import (
+    QPUCalibration,
+    measured_beta,
+    search,
+    store_scale,
+    stored_scale,
+)
+from isingsample.qpu_estimate import QPUEstimate, check_affordable, estimate_access_time
 from isingsample.qpu_job import QPUJob, fingerprint
 from isingsample.result import SampleResult
 from isingsample.samplers._children import refuse_three_body
-from isingsample.samplers._qpu_batch import Outcome, Plan, run
+from isingsample.samplers._layout import Layout
+from isingsample.samplers._layout_cache import cache_folder
+from isingsample.samplers._qpu_arguments import arguments, check_parameters
+from isingsample.samplers._qpu_batch import Outcome, run
 from isingsample.samplers._qpu_client import Connection, connect, require_ocean
+from isingsample.samplers._qpu_gauge import with_couplings_alone
 from isingsample.samplers._qpu_journal import Journal
-from isingsample.samplers.base import Minimizer, Solution
+from isingsample.samplers._qpu_plan import Plan, Scale
+from isingsample.samplers._qpu_readout import CHAIN_BREAK_METHODS, moments
+from isingsample.samplers._structure import Structure
+from isingsample.samplers.base import Minimizer, Solution, check_beta, check_is_problem
 from isingsample.streams import Seed, Streams
 
 # The journal of the call of sample or minimize under way.
 _journal: ContextVar[Journal] = ContextVar("isingsample_qpu_journal")
 _CONNECTION_OPTIONS = ("token", "solver", "profile", "region", "endpoint", "config_file")
+# What a job does not bring: its submissions do not depend on them.
+_LOCAL_OPTIONS = ("child", "timeout", "cache_dir", "max_qpu_seconds")
+_CALIBRATED = "calibrated"
 
 
 @dataclass(frozen=True)
 class DWave(Minimizer):
-    """Submits every problem of a batch to a D-Wave annealer.
+    """Submits a batch of problems to a D-Wave annealer, many in each submission.
 
-    The problems share one embedding (one for each set of spins that occurs) and one scale: what
-    is submitted is scale * beta * (h, J), with scale 1 unless the solver's ranges require less.
-    Everything is checked before anything is sent; then all problems are in the solver's queue
-    together, and answers come back in batch order. Broken chains are decided by majority vote.
+    Each problem goes to a tile of its own: disjoint chains of qubits for its spins, found once
+    for a chip and a number of spins and kept in memory and on disk. Problems whose numbers of
+    spins are within a factor of two share tiles of one size, and couplings may differ from
+    problem to problem; sparse problems are embedded by their own graph. All are sent at one
+    scale: what is submitted is scale * beta * (h, J). Everything is checked before anything is
+    sent; then all submissions are in the solver's queue together, and answers come back in batch
+    order.
 
     Results are not `thermal` and std_error is NaN: the annealer has a temperature of its own,
-    which the scale does not correct, and chains bias its law. `minimize` fills the solver's
+    and chains bias its law. `calibrate` finds the scale that gives the temperature asked for,
+    and `Refine(DWave(...), num_sweeps)` makes the reads thermal. `minimize` fills the solver's
     ranges instead. An annealer takes no seed: `seed` only decides the even votes of broken chains.
 
-    `sample` reports in info: scale, chain_strength (submitted units), max_chain_length, solver,
-    embeddings (a dict from labels to qubits for each set of spins), problem_ids (in batch order;
-    None for problems without spins), chain_break_fraction (..., of chains and reads) and
-    qpu_timing (the solver's own figures, in microseconds for D-Wave's; summed over the problems,
-    times per sample averaged).
+    `sample` reports in info:
+
+    - scale; chain_strength (submitted units); max_chain_length; solver
+    - beta_effective and beta_effective_std_error, measured on the reads of all or many of the
+      problems by `effective_beta`, in the units of beta
+    - chain_break_fraction (...), of a problem's chains and reads; kept_reads (...)
+    - num_submissions; problem_ids (in batch order; None for problems without spins); tile (...)
+      and embeddings: for each set of spins a list of tiles, dicts from labels to qubits
+    - qpu_timing (the solver's own figures, in microseconds for D-Wave's; summed over the
+      submissions, times per sample averaged), and qpu_seconds_estimated before, by Ocean's
+      estimator, None where the solver gives no timing data for it
 
     The connection is opened at the first use and kept until `close`, or the end of a with block;
     its client runs 17 threads. Pickling leaves connection and token behind, so that an unpickled
@@ -58,9 +89,24 @@ class DWave(Minimizer):
     Attributes:
         num_reads: anneals of each problem.
         annealing_time: of each read, in microseconds; None for the solver's default.
+        fast_anneal: anneal by the solver's fast protocol, as short as nanoseconds
+            (annealing_time=0.005). It takes no fields: they become couplings to one more spin,
+            which is an exact identity, and the reads are folded back.
+        scale: the factor on all fields and couplings besides beta; None for 1 or, where the
+            solver's ranges require it, less; "calibrated" for what `calibrate` found with this
+            solver, annealing_time, chain_strength, fast_anneal and parameters.
         chain_strength: the coupling within chains, in submitted units and positive; None for 2,
             or more where the problem's couplings pull harder, within the solver's range.
+        max_chain_length: qubits of the longest chain; None for one more than the shortest
+            known, where that leaves room for more tiles.
+        max_tiles: problems in a submission at most; None for as many as the chip has tiles.
+        chain_break_method: "majority_vote" of a broken chain's qubits, or "discard" each read of
+            a problem in which a chain broke: its row of samples is 0, and it does not count.
+        parameters: further parameters of the solver, such as {"readout_thermalization": 5.0}.
+        max_qpu_seconds: refuse a call that would have the annealer for longer, by the estimate.
         label: names the problems on the Leap dashboard.
+        cache_dir: where tiles and calibrated scales are kept; None for the folder in the
+            variable ISINGSAMPLE_CACHE, or the platform's own.
         token: API token; like the options below, from Ocean's environment variables and
             configuration files if None. Never shown.
         solver: name of a solver, or a dict of the features it must have.
@@ -74,17 +120,27 @@ class DWave(Minimizer):
 
     Raises:
         TypeError: child is not a structured dimod sampler, or an option is of the wrong kind.
-        ValueError: child is given together with options of a connection.
+        ValueError: child is given together with options of a connection, or options exclude
+            each other.
 
     Besides what every sampler raises, `sample` and `minimize` raise ValueError where a problem
-    cannot be embedded or an option is outside the solver's ranges, CredentialsError without a
-    (valid) token, BackendError for other failures of the service and BackendTimeoutError.
+    cannot be embedded, an option is outside the solver's ranges or the estimated time above
+    max_qpu_seconds, CredentialsError without a (valid) token, BackendError for other failures of
+    the service and where no read of a problem is left, and BackendTimeoutError.
     """
 
     num_reads: int = 1000
     annealing_time: float | None = None
+    fast_anneal: bool = False
+    scale: float | str | None = None
     chain_strength: float | None = None
+    max_chain_length: int | None = None
+    max_tiles: int | None = None
+    chain_break_method: str = "majority_vote"
+    parameters: dict[str, Any] = field(default_factory=dict)
+    max_qpu_seconds: float | None = None
     label: str | None = None
+    cache_dir: str | os.PathLike[str] | None = None
     token: str | None = field(default=None, repr=False)
     solver: str | dict[str, Any] | None = None
     profile: str | None = None
@@ -98,10 +154,21 @@ class DWave(Minimizer):
 
     def __post_init__(self) -> None:
         check.check_count("num_reads", self.num_reads)
-        for option in ("annealing_time", "chain_strength"):
+        for option in ("annealing_time", "chain_strength", "max_qpu_seconds"):
             value = getattr(self, option)
             if value is not None:
                 _check_positive(option, value)
+        if isinstance(self.scale, str):
+            check.check_choice("scale", self.scale, (_CALIBRATED,))
+        elif self.scale is not None:
+            _check_positive("scale", self.scale)
+        for option in ("max_chain_length", "max_tiles"):
+            if getattr(self, option) is not None:
+                check.check_count(option, getattr(self, option))
+        check.check_choice("chain_break_method", self.chain_break_method, CHAIN_BREAK_METHODS)
+        check_parameters(
+            self.parameters, annealing_time=self.annealing_time, fast_anneal=self.fast_anneal
+        )
         _check_positive("timeout", self.timeout)
         if not isinstance(self.token, str | None):
             raise TypeError("token must be a string")  # and must not be shown
@@ -134,7 +201,7 @@ class DWave(Minimizer):
     def sample(self, problem: IsingProblem, *, beta: Any = 1.0, seed: Seed = None) -> SampleResult:
         """As for every sampler; a BackendError's or BackendInterrupt's `job` is for `resume`."""
         with self._on_record(Journal(), problem, beta):
-            return super().sample(problem, beta=beta, seed=seed)
+            return _with_temperature(super().sample(problem, beta=beta, seed=seed))
 
     def minimize(self, problem: IsingProblem, *, seed: Seed = None) -> tuple[Array, Array]:
         """As for every minimizer; an error's `job` is for `resume_minimize`."""
@@ -159,7 +226,7 @@ class DWave(Minimizer):
         if job.beta is None:
             raise ValueError("the job was made by minimize: use resume_minimize")
         with sampler._on_record(journal, problem, job.beta):
-            return Minimizer.sample(sampler, problem, beta=job.beta)
+            return _with_temperature(Minimizer.sample(sampler, problem, beta=job.beta))
 
     def resume_minimize(self, job: QPUJob, problem: IsingProblem) -> tuple[Array, Array]:
         """What the call of `minimize` that left this job would have given; as for `resume`."""
@@ -168,6 +235,84 @@ class DWave(Minimizer):
             raise ValueError("the job was made by sample: use resume")
         with sampler._on_record(journal, problem, None):
             return Minimizer.minimize(sampler, problem)
+
+    def estimate(self, problem: IsingProblem, *, beta: Any = 1.0) -> QPUEstimate:
+        """How `sample` would submit a batch, and its cost. Connects to the solver; sends nothing.
+
+        Raises:
+            TypeError, ValueError, BackendError: as for `sample`.
+        """
+        check_is_problem(problem)
+        beta = check_beta(beta, problem, on_host=True)
+        self._check(problem)
+        filled = [block for block in split(problem.to_numpy()) if not block.is_empty]
+        if not filled:
+            return QPUEstimate(self._connection.ranges.solver, 0, 0, 0, 0, 0, 1.0, 0.0, 0.0)
+        journal = Journal()
+        plan = self._plan(filled, beta, self._scale(journal), journal)
+        chunks = plan.chunks()
+        return QPUEstimate(
+            solver=self._connection.ranges.solver,
+            num_problems=sum(map(len, plan.groups)),
+            num_submissions=len(chunks),
+            num_tiles=max(map(plan.tiles_of, range(len(plan.groups)))),
+            num_qubits=max(len(chunk.qubits) for chunk in chunks),
+            max_chain_length=plan.max_chain_length,
+            scale=plan.scale,
+            chain_strength=plan.chain_strength,
+            qpu_seconds=self._estimated_seconds(plan),
+        )
+
+    def calibrate(
+        self,
+        problem: IsingProblem,
+        *,
+        beta: float = 1.0,
+        seed: Seed = None,
+        num_trials: int = 8,
+        store: bool = True,
+    ) -> QPUCalibration:
+        """The scale at which reads have the effective inverse temperature beta.
+
+        A few calls of `sample`, each with another scale, until beta_effective is beta within its
+        standard error. What is right for these problems is nearly right for others of their
+        kind: calibrate on a batch like those to come, of a hundred problems if possible.
+
+        Args:
+            problem: the batch to measure on.
+            beta: the inverse temperature wanted, above 0.
+            seed: as for `sample`.
+            num_trials: calls after which to stop all the same, with the closest scale.
+            store: keep the scale on disk, if it converged, for `DWave(scale="calibrated")`.
+
+        Raises:
+            ValueError: no scale within the solver's ranges is large enough, or the problem's
+                states all have one energy; besides what `sample` raises.
+        """
+        check_is_problem(problem)
+        _check_positive("beta", beta)
+        check.check_count("num_trials", num_trials)
+        self._check(problem)
+        filled = [block for block in split(problem.to_numpy()) if not block.is_empty]
+        if not filled:
+            raise ValueError("there is nothing to calibrate on: no problem of the batch has spins")
+        most = self._plan(filled, beta, Scale(math.inf), Journal()).scale
+        folder, setting = cache_folder(self.cache_dir), self._setting()
+        start = stored_scale(folder, setting) if isinstance(self.scale, str | None) else self.scale
+
+        def measure(scale: float) -> EffectiveBeta:
+            info = self._with(scale=scale).sample(problem, beta=beta, seed=seed).info
+            return EffectiveBeta(info["beta_effective"], info["beta_effective_std_error"])
+
+        trials = search(
+            measure, float(beta), start=float(start or 1.0), most=most, num_trials=num_trials
+        )
+        scale, found, error = trials[-1]
+        converged = abs(found - beta) <= error
+        result = QPUCalibration(scale, float(beta), found, error, converged, tuple(trials))
+        if not (store and converged):
+            return result
+        return dataclasses.replace(result, path=store_scale(folder, setting, result))
 
     def close(self) -> None:
         """Close the connection; the next call opens a new one."""
@@ -190,9 +335,10 @@ class DWave(Minimizer):
         """The solver, connected to when this is first asked for."""
         require_ocean()
         if self.child is not None:
-            return Connection(self.child, owned=False)
+            return Connection(self.child, owned=False, cache=self.cache_dir)
         options = {option: getattr(self, option) for option in _CONNECTION_OPTIONS}
-        return Connection(connect(options, float(self.timeout)), owned=True)
+        child = connect(options, float(self.timeout))
+        return Connection(child, owned=True, cache=self.cache_dir)
 
     @contextmanager
     def _on_record(self, journal: Journal, problem: IsingProblem, beta: Any) -> Iterator[None]:
@@ -215,10 +361,10 @@ class DWave(Minimizer):
         ids = journal.problem_ids()
         if not any(ids):
             return None
-        own = set(self.options) - {*_CONNECTION_OPTIONS, "child", "timeout"}
+        own = set(self.options) - {*_CONNECTION_OPTIONS, *_LOCAL_OPTIONS}
         return QPUJob(
             solver=self._connection.ranges.solver,
-            options={name: _plain(self.options[name]) for name in sorted(own)},
+            options={name: plain(self.options[name]) for name in sorted(own)},
             beta=None if beta is None else float(beta),
             problem=fingerprint(problem),
             problem_ids=ids,
@@ -228,8 +374,7 @@ class DWave(Minimizer):
     def _taking_up(self, job: QPUJob, problem: IsingProblem) -> tuple[Self, Journal]:
         """A sampler with the job's options on this one's connection, and the job's journal."""
         job.check_is_of(problem)
-        sampler = dataclasses.replace(self, **job.options)
-        sampler.__dict__["_connection"] = self._connection
+        sampler = self._with(**job.options)
         if self._connection.ranges.solver != job.solver:
             raise ValueError(
                 f"the job is at {job.solver}, and this sampler is connected to "
@@ -253,72 +398,143 @@ class DWave(Minimizer):
         filled = [block for block in blocks if not block.is_empty]
         if not filled:
             return [None] * len(blocks)
-        plan, outcome = self._run(filled, beta, 1.0, streams)
+        journal = _journal.get()
+        plan, outcome = self._run(filled, beta, self._scale(journal), streams, journal)
         positions = np.sort(np.concatenate([block.index.ravel() for block in blocks]))
         info = {
             "scale": plan.scale,
             "chain_strength": plan.chain_strength,
-            "max_chain_length": max(e.max_chain_length for e in plan.embeddings),
+            "max_chain_length": plan.max_chain_length,
             "solver": self._connection.ranges.solver,
-            "embeddings": [
-                dict(zip(block.labels, embedding.chains, strict=True))
-                for block, embedding in zip(filled, plan.embeddings, strict=True)
-            ],
+            "num_submissions": len(outcome.timings),
+            "embeddings": plan.embeddings(),
             "problem_ids": [outcome.problem_ids.get(at) for at in positions.tolist()],
             "qpu_timing": outcome.total_timing(),
+            "qpu_seconds_estimated": self._estimated_seconds(plan),
         }
         solutions = (
-            Solution.from_samples(
-                reads, thermal=False, per_query={"chain_break_fraction": broken}, info=info
+            moments(
+                _folded(reads, block, encoded).reshape(*block.index.shape, -1, block.num_spins),
+                per_query={
+                    "chain_break_fraction": broken.reshape(block.index.shape),
+                    "tile": tiles.reshape(block.index.shape),
+                },
+                info=info,
             )
-            for reads, broken in zip(outcome.reads, outcome.broken, strict=True)
+            for block, encoded, reads, broken, tiles in zip(
+                filled, plan.blocks, outcome.reads, outcome.broken, outcome.tiles, strict=True
+            )
         )
         return [None if block.is_empty else next(solutions) for block in blocks]
 
     def _lowest(self, block: Block, streams: Streams) -> np.ndarray:
-        plan, outcome = self._run([block], 1.0, math.inf, streams)
-        (exact,), (reads,) = plan.blocks, outcome.reads
+        plan, outcome = self._run([block], 1.0, Scale(math.inf), streams, _journal.get())
+        reads = _folded(outcome.reads[0], block, plan.blocks[0])
+        reads = reads.reshape(*block.index.shape, -1, block.num_spins)
+        exact = block.to_numpy()
         spins = reads.astype(float)  # (groups, queries, num_reads, n)
         energy = -(spins @ exact.h[..., None])[..., 0] - interactions(spins, exact.J[:, None])
+        energy[(reads == 0).any(axis=-1)] = math.inf  # discarded
         best = energy.argmin(axis=-1)[..., None, None]
         lowest: np.ndarray = np.take_along_axis(reads, best, axis=2)[:, :, 0]
         return lowest
 
     def _run(
-        self, blocks: list[Block], beta: float, max_scale: float, streams: Streams
+        self, blocks: list[Block], beta: float, scale: Scale, streams: Streams, journal: Journal
     ) -> tuple[Plan, Outcome]:
-        strength = None if self.chain_strength is None else float(self.chain_strength)
-        journal = _journal.get()
         key = journal.remember("streams", lambda: list(streams.key))
-        plan = Plan.of(self._connection, blocks, beta, strength, max_scale, journal)
+        plan = self._plan(blocks, beta, scale, journal)
+        limit, solver = self.max_qpu_seconds, self._connection.ranges.solver
+        check_affordable(limit, self._estimated_seconds(plan), solver)
         outcome = run(
             self._connection,
             plan,
             self._arguments(),
+            self.chain_break_method,
             float(self.timeout),
             Streams((key[0], key[1])),
             journal,
         )
         return plan, outcome
 
+    def _plan(self, blocks: list[Block], beta: float, scale: Scale, journal: Journal) -> Plan:
+        connection, bound = self._connection, self.max_chain_length
+
+        def layout_of(structure: Structure, what: str) -> Layout:
+            # A call that is resumed decodes the answers of the tiles that it was sent with,
+            # whatever would be found now.
+            tiles = journal.remember(
+                f"tiles {structure.digest}",
+                lambda: connection.layout(structure, bound, what).tiles,
+            )
+            return connection.layout_on(structure, bound, tiles)
+
+        if self.fast_anneal:
+            blocks = [with_couplings_alone(block.to_numpy()) for block in blocks]
+        strength = None if self.chain_strength is None else float(self.chain_strength)
+        return Plan.of(layout_of, connection.ranges, blocks, beta, strength, scale, self.max_tiles)
+
+    def _estimated_seconds(self, plan: Plan) -> float | None:
+        sizes = [len(chunk.qubits) for chunk in plan.chunks()]
+        return estimate_access_time(self._connection.child, sizes, self._arguments())
+
+    def _scale(self, journal: Journal) -> Scale:
+        if self.scale is None:
+            return Scale(1.0)
+        if not isinstance(self.scale, str):
+            return Scale(float(self.scale), exact=True)
+        folder, setting = cache_folder(self.cache_dir), self._setting()
+        found = journal.remember("scale", lambda: stored_scale(folder, setting))
+        if found is None:
+            facts = ", ".join(f"{name}={value!r}" for name, value in setting.items())
+            raise ValueError(
+                f"no scale has been calibrated for {facts} (looked in {folder}): call "
+                f"calibrate(problem) on a sampler with these options first"
+            )
+        return Scale(float(found), exact=True)
+
+    def _setting(self) -> dict[str, Any]:
+        """What a calibrated scale holds for."""
+        ranges, time = self._connection.ranges, self.annealing_time
+        if time is None:
+            time = ranges.properties.get("default_annealing_time")
+        return {
+            "solver": ranges.solver,
+            "annealing_time": None if time is None else float(time),
+            "chain_strength": None if self.chain_strength is None else float(self.chain_strength),
+            "fast_anneal": self.fast_anneal,
+            "parameters": plain(self.parameters),
+        }
+
+    def _with(self, **options: Any) -> Self:
+        """This sampler with other options, on the same connection."""
+        sampler = dataclasses.replace(self, **options)
+        sampler.__dict__["_connection"] = self._connection
+        return sampler
+
     def _arguments(self) -> dict[str, Any]:
-        """What to call the child with, in plain Python numbers: they are sent as JSON."""
-        ranges, known = self._connection.ranges, self._connection.child.parameters
-        anneal = None if self.annealing_time is None else float(self.annealing_time)
-        ranges.check_call(int(self.num_reads), anneal)
-        options = {"num_reads": int(self.num_reads), "annealing_time": anneal, "label": self.label}
-        chosen = {name: value for name, value in options.items() if value is not None}
-        for name in chosen:
-            if name not in known:
-                raise ValueError(f"the solver {ranges.solver} has no parameter {name!r}")
-        # auto_scale would give every problem a temperature of its own.
-        fixed = {"answer_mode": "raw", "auto_scale": False}
-        return chosen | {name: value for name, value in fixed.items() if name in known}
+        """What to call the child with."""
+        return arguments(
+            self._connection.ranges,
+            self._connection.child.parameters,
+            num_reads=self.num_reads,
+            annealing_time=self.annealing_time,
+            fast_anneal=self.fast_anneal,
+            label=self.label,
+            parameters=self.parameters,
+        )
 
 
-def _plain(value: Any) -> Any:
-    """An option as JSON takes it."""
-    return value.item() if isinstance(value, np.generic) else value
+def _with_temperature(result: SampleResult) -> SampleResult:
+    found = measured_beta(result)
+    measured = {"beta_effective": found.beta, "beta_effective_std_error": found.std_error}
+    return dataclasses.replace(result, info={**result.info, **measured})
+
+
+def _folded(reads: np.ndarray, block: Block, encoded: Block) -> np.ndarray:
+    """Reads of a block from those of its encoded form, which may have a gauge spin."""
+    has_gauge = encoded.num_spins > block.num_spins
+    return np.asarray(without_gauge_spin(reads)) if has_gauge else reads
 
 
 def _check_positive(option: str, value: Any) -> None:

@@ -79,19 +79,21 @@ def measured_beta(result: SampleResult) -> EffectiveBeta:
         every = np.broadcast_to(array, (*whole.batch_shape, *tail)).reshape(-1, *tail)
         return np.asarray(every[picked])
 
-    shared = whole.J.ndim == 2
+    h, J = pick(whole.h, 1), whole.J if whole.J.ndim == 2 else pick(whole.J, 2)
+    peak = max(np.abs(h).max(), np.abs(J).max()) or 1.0  # huge energies would overflow
     some = IsingProblem(
-        pick(whole.h, 1),
-        whole.J if shared else pick(whole.J, 2),
+        h / peak,
+        J / peak,
         present=None if whole.present is None else pick(whole.present, 1),
     )
     reads = samples[picked]
     kept = (reads != 0).any(axis=-1)
     exists = np.ones((len(picked), n), bool) if some.present is None else some.present
     reads = np.where(kept[..., None], reads, exists[:, None])
-    return effective_beta(
+    found = effective_beta(
         some, reads, weights=kept.astype(int), num_bootstrap=_NUM_BOOTSTRAP, seed=0
     )
+    return EffectiveBeta(found.beta / peak, found.std_error / peak)
 
 
 def search(

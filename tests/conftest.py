@@ -22,6 +22,12 @@ settings.register_profile("thorough", deadline=None, database=None, max_examples
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Tests keep what they find on chips to themselves."""
+    os.environ["ISINGSAMPLE_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+
+
 @pytest.fixture
 def rng() -> np.random.Generator:
     """The same numbers in each test, whichever tests ran before it."""

@@ -32,7 +32,7 @@ LOAD = "GET .*problems/[^?]"
 
 @pytest.fixture
 def sampler(sapi: FakeSapi) -> Iterator[DWave]:
-    with DWave(token=TOKEN, num_reads=20, timeout=30) as connected:
+    with DWave(token=TOKEN, max_tiles=1, num_reads=20, timeout=30) as connected:
         yield connected
 
 
@@ -159,7 +159,7 @@ def test_an_answer_that_cannot_be_read(sapi: FakeSapi, sampler: DWave, request_k
 def test_a_job_that_never_ends(sapi: FakeSapi) -> None:
     sapi.held = "all"
     started = time.monotonic()
-    with DWave(token=TOKEN, timeout=0.5) as sampler:
+    with DWave(token=TOKEN, max_tiles=1, timeout=0.5) as sampler:
         with pytest.raises(BackendTimeoutError, match=r"problem 0 .* not answered in 0.5 s") as e:
             sampler.sample(IsingProblem(np.zeros((3, 2))))
         assert 0.5 <= time.monotonic() - started < 10
@@ -213,7 +213,7 @@ def test_a_silent_solver_times_out_and_the_ids_are_kept() -> None:
     silent = Silent()
     started = time.monotonic()
     with pytest.raises(BackendTimeoutError, match=r"problem 0 .*problem-1") as caught:
-        DWave(child=silent, timeout=0.3).sample(IsingProblem(np.zeros((4, 2))))
+        DWave(child=silent, max_tiles=1, timeout=0.3).sample(IsingProblem(np.zeros((4, 2))))
     assert time.monotonic() - started >= 0.3
     assert caught.value.job.problem_ids == ("problem-1", "problem-2", None, "problem-4")
     assert isinstance(caught.value, TimeoutError)

@@ -1,7 +1,5 @@
 """The law of what comes back from a D-Wave solver, on stand-ins."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from fixtures import KNOWN, PAIR, Known
@@ -10,8 +8,8 @@ from strategies import symmetric
 
 from isingsample import IsingProblem
 from isingsample.mock_qpu import mock_dwave
-from isingsample.samplers import _qpu_batch
-from isingsample.samplers._qpu_journal import Journal
+from isingsample.samplers._layout import Layout
+from isingsample.samplers._structure import Structure
 from isingsample.samplers.qpu import DWave
 from isingsample.testing import enumerate_moments
 
@@ -79,22 +77,20 @@ def test_even_votes_are_fair_and_repeatable() -> None:
 
 
 def test_majority_decides() -> None:
-    embedding = next(e for n in range(9, 14) if (e := clique_embedding(n)).max_chain_length == 3)
-    states = np.ones((1, len(embedding.qubits)), np.int8)
-    long = int(np.argmax(embedding.length == 3))
-    states[0, embedding.start[long]] = -1
-    assert embedding.votes(states)[0, long] == 1
-    states[0, embedding.start[long] + 1] = -1
-    votes = embedding.votes(states)[0]
+    tile = next(e for n in range(9, 14) if (e := clique_tile(n)).max_chain_length == 3)
+    states = np.ones((1, len(tile.qubits)), np.int8)
+    long = int(np.argmax(tile.length == 3))
+    states[0, tile.start[long]] = -1
+    assert tile.votes(states)[0, 0, long] == 1
+    states[0, tile.start[long] + 1] = -1
+    votes = tile.votes(states)[0, 0]
     assert votes[long] == -1
-    assert np.delete(votes, long).tolist() == np.delete(embedding.length, long).tolist()
+    assert np.delete(votes, long).tolist() == np.delete(tile.length, long).tolist()
 
 
-def clique_embedding(num_spins: int) -> Any:
-    sampler = DWave(child=Recorder())
-    return sampler._connection.embed(
-        _qpu_batch.Structure.of(np.ones((1, num_spins, num_spins))), "", Journal()
-    )
+def clique_tile(num_spins: int) -> Layout:
+    clique = Structure.of(np.ones((1, num_spins, num_spins)))
+    return DWave(child=Recorder())._connection.layout(clique, None, "").first(1)
 
 
 # Optimisation

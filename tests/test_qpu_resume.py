@@ -35,7 +35,9 @@ SUBMIT = "POST .*problems/"
 
 @pytest.fixture
 def sampler(sapi: FakeSapi) -> Iterator[DWave]:
-    with DWave(token=TOKEN, num_reads=20, timeout=30, annealing_time=np.float32(5)) as connected:
+    with DWave(
+        token=TOKEN, max_tiles=1, num_reads=20, timeout=30, annealing_time=np.float32(5)
+    ) as connected:
         yield connected
 
 
@@ -54,7 +56,7 @@ def given_up(sapi: FakeSapi, problem: IsingProblem, **options: Any) -> QPUJob:
     """The job of a call that was answered in part: the solver keeps two problems."""
     sapi.held = {0, 3}
     with (
-        DWave(token=TOKEN, num_reads=20, timeout=1, **options) as hasty,
+        DWave(token=TOKEN, max_tiles=1, num_reads=20, timeout=1, **options) as hasty,
         pytest.raises(BackendTimeoutError) as caught,
     ):
         hasty.sample(problem, beta=0.7, seed=5)
@@ -105,7 +107,7 @@ def test_a_service_that_is_lost_amid_a_batch(
     """Three problems get through, then nothing does. What finished is not submitted again."""
     monkeypatch.setattr(_qpu_submissions, "_MAX_WAITING", 1)
     monkeypatch.setattr(_qpu_submissions, "_PAUSES_SECONDS", (0.01,))
-    with DWave(token=TOKEN, num_reads=20) as sampler:
+    with DWave(token=TOKEN, max_tiles=1, num_reads=20) as sampler:
         expected = sampler.sample(problem, seed=1)
         sapi.jobs.clear()
         sapi.outage_after = 3
@@ -176,7 +178,10 @@ def test_a_resumed_call_can_break_off_again(
     sapi.held = "all"
     for name in list(sapi.jobs):
         sapi.jobs[name].status = "PENDING"
-    with DWave(token=TOKEN, timeout=0.3) as hasty, pytest.raises(BackendTimeoutError) as caught:
+    with (
+        DWave(token=TOKEN, max_tiles=1, timeout=0.3) as hasty,
+        pytest.raises(BackendTimeoutError) as caught,
+    ):
         hasty.resume(job, problem)
     assert caught.value.job == job
     sapi.held = set()
@@ -187,7 +192,7 @@ def test_minimize_resumes_too(sapi: FakeSapi, sampler: DWave, problem: IsingProb
     expected, energy = sampler.minimize(problem, seed=3)
     sapi.held = {len(sapi.jobs) + 5}  # of the second block
     with (
-        DWave(token=TOKEN, num_reads=20, annealing_time=5.0, timeout=1) as hasty,
+        DWave(token=TOKEN, max_tiles=1, num_reads=20, annealing_time=5.0, timeout=1) as hasty,
         pytest.raises(BackendTimeoutError) as caught,
     ):
         hasty.minimize(problem, seed=3)
@@ -205,7 +210,7 @@ import numpy as np, sys
 from isingsample import IsingProblem
 from isingsample.samplers.qpu import DWave
 try:
-    with DWave(num_reads=20) as sampler:
+    with DWave(num_reads=20, max_tiles=1) as sampler:
         sampler.sample(IsingProblem(np.ones((3, 2))), beta=0.5)
 except KeyboardInterrupt as interrupt:
     interrupt.job.save("job.json")

@@ -94,7 +94,7 @@ def run(
     return Outcome(
         [reads[place.group][place.rows][..., place.slots] for place in plan.places],
         [broken[place.group][place.rows] for place in plan.places],
-        [place.rows % plan.tiles_of(place.group) for place in plan.places],
+        [place.rows % plan.layouts[place.group].num_tiles for place in plan.places],
         problem_ids,
         timings,
     )

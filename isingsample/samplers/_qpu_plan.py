@@ -74,19 +74,19 @@ class Plan:
         blocks: in NumPy, their fields and couplings multiplied by beta.
         groups: the problems of the blocks, by the layout that they use.
         places: for each block where its problems are in the groups.
-        layouts: one for each group.
+        layouts: one for each group: the tiles of its largest submission.
+        capacity: problems in a submission that is full; the most, where tiles differ in size.
         scale: the factor on all fields and couplings.
         chain_strength: the ferromagnetic coupling within chains, not scaled.
-        max_tiles: problems in a submission at most; None for as many as there are tiles.
     """
 
     blocks: list[Block]
     groups: list[Group]
     places: list[Place]
     layouts: list[Layout]
+    capacity: int
     scale: float
     chain_strength: float
-    max_tiles: int | None = None
 
     @classmethod
     def of(
@@ -117,7 +117,12 @@ class Plan:
         """
         blocks = [_times(beta, block.to_numpy()) for block in blocks]
         groups, places = group_blocks(blocks)
-        layouts = [layout_of(g.structure, _largest_problem(g)) for g in groups]
+        found = [layout_of(group.structure, _largest_problem(group)) for group in groups]
+        most = [min(layout.num_tiles, max_tiles or layout.num_tiles) for layout in found]
+        layouts = [
+            layout.first(min(tiles, len(group)))
+            for layout, tiles, group in zip(found, most, groups, strict=True)
+        ]
         pull = max(
             torque(block.J) if layouts[place.group].max_chain_length > 1 else 0.0
             for block, place in zip(blocks, places, strict=True)
@@ -125,7 +130,7 @@ class Plan:
         strength = ranges.chain_strength(
             chain_strength, pull * scale.wanted if scale.exact else pull
         )
-        plan = cls(blocks, groups, places, layouts, 1.0, strength, max_tiles)
+        plan = cls(blocks, groups, places, layouts, max(most), 1.0, strength)
         largest = min(
             ranges.largest_scale(
                 chunk.layout, chunk.fields, chunk.couplings, strength * chunk.whole
@@ -157,26 +162,21 @@ class Plan:
         return max(layout.max_chain_length for layout in self.layouts)
 
     def embeddings(self) -> list[list[dict[Hashable, tuple[int, ...]]]]:
-        """For each block the tiles that its problems may have, as dicts from labels to qubits."""
+        """For each block the tiles of its problems, as dicts from labels to qubits."""
         return [
             [
                 {label: tile[slot] for label, slot in zip(block.labels, place.slots, strict=True)}
-                for tile in self.layouts[place.group].tiles[: self.tiles_of(place.group)]
+                for tile in self.layouts[place.group].tiles
             ]
             for block, place in zip(self.blocks, self.places, strict=True)
         ]
 
-    def tiles_of(self, group: int) -> int:
-        """Problems of a group in a full submission."""
-        most: int = self.layouts[group].num_tiles
-        return most if self.max_tiles is None else min(most, self.max_tiles)
-
     def chunks(self) -> list[Chunk]:
         """The submissions, in order: as many problems in each as there are tiles."""
         return [
-            Chunk.of(number, group, slice(at, min(at + step, len(group))), self.layouts[number])
-            for number, group in enumerate(self.groups)
-            for step in [self.tiles_of(number)]
+            Chunk.of(number, group, slice(at, min(at + step, len(group))), layout)
+            for number, (group, layout) in enumerate(zip(self.groups, self.layouts, strict=True))
+            for step in [layout.num_tiles]
             for at in range(0, len(group), step)
         ]
 

@@ -31,6 +31,8 @@ _SLACK = 1
 _FULL = 0.8
 # ... and this many times their number must be gained for longer chains.
 _GAIN = 1.1
+# Greedy tiles are found one at a time, 10 ms each: with more moved ones than this it does not pay.
+_MANY = 200
 
 
 def find_tiles(structure: Structure, graph: Any, max_chain_length: int | None) -> list[Chains]:
@@ -80,6 +82,8 @@ def _cliques(structure: Structure, graph: Any, max_chain_length: int | None) -> 
 
 def _filled(num_spins: int, graph: Any, translated: list[Any], limit: int) -> list[Any]:
     """Moved tiles and others in what they leave over, or all of them put greedily."""
+    if len(translated) > _MANY:
+        return translated
     rest = _without(graph, translated)
     filled = translated + _greedy(num_spins, rest, max(map(_longest, translated), default=limit))
     if len(rest) < (1 - _FULL) * len(graph):
@@ -114,7 +118,7 @@ def _sparse(structure: Structure, graph: Any, max_chain_length: int | None) -> l
         return []
     limit = max_chain_length or _longest(single) + _SLACK * (_longest(single) > 1)
     size = sum(len(chain) for chain in single.values())
-    many = graph.graph.get("family") in _FAMILIES and _ROOM * size <= len(graph)
+    many = graph.graph.get("family") in _FAMILIES and 2 * _ROOM * size <= len(graph)
     translated = _translated(structure, graph, embed, limit, _ROOM * size) if many else []
     return translated or [tile for tile in [single] if _longest(tile) <= limit]
 

@@ -137,7 +137,7 @@ class DWave(Minimizer):
     max_chain_length: int | None = None
     max_tiles: int | None = None
     chain_break_method: str = "majority_vote"
-    parameters: dict[str, Any] = field(default_factory=dict)
+    parameters: dict[str, Any] = field(default_factory=dict, hash=False)
     max_qpu_seconds: float | None = None
     label: str | None = None
     cache_dir: str | os.PathLike[str] | None = None
@@ -255,7 +255,7 @@ class DWave(Minimizer):
             solver=self._connection.ranges.solver,
             num_problems=sum(map(len, plan.groups)),
             num_submissions=len(chunks),
-            num_tiles=max(map(plan.tiles_of, range(len(plan.groups)))),
+            num_tiles=plan.capacity,
             num_qubits=max(len(chunk.qubits) for chunk in chunks),
             max_chain_length=plan.max_chain_length,
             scale=plan.scale,
@@ -463,10 +463,11 @@ class DWave(Minimizer):
         def layout_of(structure: Structure, what: str) -> Layout:
             # A call that is resumed decodes the answers of the tiles that it was sent with,
             # whatever would be found now.
-            tiles = journal.remember(
-                f"tiles {structure.digest}",
-                lambda: connection.layout(structure, bound, what).tiles,
-            )
+            def find() -> list[list[list[int]]]:
+                tiles = connection.layout(structure, bound, what).tiles
+                return [[list(chain) for chain in tile] for tile in tiles]
+
+            tiles = journal.remember(f"tiles {structure.digest}", find)
             return connection.layout_on(structure, bound, tiles)
 
         if self.fast_anneal:

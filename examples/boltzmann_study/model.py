@@ -1,9 +1,10 @@
 """Many single-layer, single-head decoders as one: each parameter has a leading axis of members.
 
-A layer by itself sees only which token stands at which position. So keys, values and queries are
-worked out once for each (token, position) pair and looked up, and the scores of a question are
-looked up in the product of the two tables. This is the same function as that of an ordinary
-decoder, at a fraction of the cost.
+A layer by itself sees only which token stands at which position. So all that comes before the
+attention is worked out once for each (token, position) pair, the scores for each two of them, and
+looked up. Keys and values need no tables: W_k is applied to the queries, of which there are fewer,
+and W_v to the weighted means. This is the same function as that of an ordinary decoder, at a
+fraction of the cost.
 """
 
 import math
@@ -79,8 +80,8 @@ class Ensemble(nn.Module):
 
         table = (w["position"][:, :, None] + w["token"][:, None]).flatten(1, 2)
         normed = self._norm("before_attention", table)  # (members, pairs, width)
-        queries = normed[:, self._task.asking] @ w["query"]
-        scores = queries @ (normed @ w["key"]).mT / math.sqrt(WIDTH)  # (members, asking, pairs)
+        queries = normed[:, self._task.asking] @ w["query"] @ w["key"].mT
+        scores = queries @ normed.mT / math.sqrt(WIDTH)  # (members, asking, pairs)
         at = self._row_of[asking][..., None] * pairs + pair
         own = scores.flatten(1).gather(1, at.flatten(1)).view_as(at)
         present = torch.arange(length) <= asked[..., None] if self._task.causal else None
@@ -91,11 +92,11 @@ class Ensemble(nn.Module):
         first = pairs * torch.arange(self.members)[:, None]  # of a member, in a joint table
         attended = F.embedding_bag(
             (pair + first[..., None]).flatten(0, 1),
-            (normed @ w["value"]).flatten(0, 1),
+            normed.flatten(0, 1),
             mode="sum",
             per_sample_weights=weights.flatten(0, 1),
         ).view(self.members, -1, WIDTH)
-        y = F.embedding(asking + first, table.flatten(0, 1)) + attended @ w["output"]
+        y = F.embedding(asking + first, table.flatten(0, 1)) + attended @ w["value"] @ w["output"]
         if self.ffn:
             hidden = F.gelu(self._norm("before_ffn", y) @ w["up"] + w["up_bias"][:, None])
             y = y + hidden @ w["down"] + w["down_bias"][:, None]

@@ -18,9 +18,9 @@ from attention_bridge.couplings import (
     RelativeCouplings,
 )
 from attention_bridge.functional import boltzmann_attention
-from attention_bridge.gradients import symmetrised
 from attention_bridge.module import BoltzmannAttention
 from attention_bridge.optim import parameter_groups
+from attention_bridge.symmetry import symmetrised
 
 __all__ = [
     "BandedCouplings",

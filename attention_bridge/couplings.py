@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attention_bridge.gradients import symmetrised
+from attention_bridge.symmetry import symmetrised
 from isingsample import _validation as check
 
 KINDS = ("dense", "banded", "relative")

@@ -22,7 +22,8 @@ import torch
 from torch import Tensor
 
 from attention_bridge._masks import masked, only_present
-from attention_bridge.gradients import GRADIENTS, symmetrised, up_probability
+from attention_bridge.gradients import GRADIENTS, up_probability
+from attention_bridge.symmetry import symmetrised
 from isingsample import IsingProblem, Sampler, get_sampler
 from isingsample import _validation as check
 
@@ -83,8 +84,8 @@ def boltzmann_attention(
             torch's attention. "h" and "softmax" have closed forms and use no sampler.
         normalize: divide the weights of each query by their sum ("softmax" always does).
         sampler: a Sampler, or the name of one with its default options.
-        gradient: "auto", "exact", "correlation" or "straight_through"; see
-            `attention_bridge.gradients`.
+        gradient: "auto", "exact", "correlation", "straight_through", "straight_through_hard" or
+            "mean_field"; see `attention_bridge.gradients`.
         generator: draws the sampler's seed (dropout uses torch's own, as in torch).
         return_weights: also return the weights, as they are before dropout.
 

@@ -15,30 +15,38 @@ The estimators, by name:
 
 - "exact": autograd through the sampler itself, for those that are `differentiable` (`exact`
   twice).
-- "correlation": the two lines above, over the samples of the forward pass. Unbiased where the
-  samples are Boltzmann and g does not depend on them; a nonlinear loss of the same samples leaves
-  a bias of order 1/reads. The noise falls as 1/sqrt(reads).
+- "correlation": the two lines above, covariances over the samples of the forward pass. Unbiased
+  where the samples are Boltzmann and g does not depend on them; a nonlinear loss of the same
+  samples leaves a bias of order 1/reads. The noise falls as 1/sqrt(reads).
 - "straight_through": the sampler's moments forward, and backward as if m = tanh(beta (h + J m))
-  with the m on the right held fixed. Needs no samples and adds no noise, but is biased where spins
-  are correlated.
+  with the m on the right held fixed. Adds no noise but that of m, and is biased where spins are
+  correlated: nothing passes from one spin to another.
+- "straight_through_hard": the same backward; forward the first read of each query instead of
+  averages, so that a key is attended to or not.
+- "mean_field": the sampler's moments forward, and backward the response of the naive mean-field
+  equation around them, (1/D - beta J)^-1 g with D = 1 - m^2. What passes between spins is right to
+  first order in J. Where the equation has no stable response (couplings that order the spins by
+  themselves) it is that of straight_through, and a warning says for how many queries.
 - "auto": exact where the sampler is differentiable, correlation for thermal samples of two reads
-  or more, straight-through for all else.
+  or more, straight_through for all else.
 
-A symmetric J stores each pair twice, so each of its entries carries half of the pair's
-derivative; each of the six entries of a triple in K carries a sixth.
+All but exact give first derivatives only. With R independent reads 1 - m^2 comes out too small by
+the factor 1 - 1/R in straight_through and mean_field; where a single read is all that a sampler
+gives, they take the average of each spin given the others in its place. A symmetric J stores each
+pair twice, so each of its entries carries half of the pair's derivative; each of the six entries
+of a triple in K carries a sixth.
 """
 
-from itertools import combinations, permutations
-from typing import Any
+import dataclasses
 
 import torch
 from torch import Tensor
 from torch.autograd import forward_ad
-from torch.autograd.function import once_differentiable
 
-from isingsample import IsingProblem, Sampler, SampleResult
+from attention_bridge._estimators import RESPONSES, Averages, Correlation, Response
+from isingsample import Exact, IsingProblem, Sampler, Transfer
 
-GRADIENTS = ("auto", "exact", "correlation", "straight_through")
+GRADIENTS = ("auto", "exact", "correlation", *RESPONSES)
 
 
 def up_probability(
@@ -51,7 +59,7 @@ def up_probability(
         sampler: called once; the backward pass works on what it returned.
         beta: inverse temperature, in units of 1/energy.
         seed: for the sampler.
-        gradient: one of GRADIENTS.
+        gradient: one of GRADIENTS. With "straight_through_hard" 0 and 1 stand in place of P.
 
     Returns:
         (..., n), in the dtype of problem.h; 0 at absent spins.
@@ -60,14 +68,15 @@ def up_probability(
         ValueError: the estimator does not suit the sampler, or a gradient is needed and there
             are too few reads to estimate it.
     """
-    up: Tensor
     if gradient == "exact" and not sampler.differentiable:
+        others = ", ".join(repr(name) for name in GRADIENTS if name != "exact")
         raise ValueError(
             f"gradient='exact' needs a sampler that autograd can see through, which "
-            f"{sampler.name!r} is not; use 'auto', 'correlation' or 'straight_through'"
+            f"{sampler.name!r} is not; use one of {others}"
         )
+    up: Tensor
     if gradient == "exact" or (gradient == "auto" and sampler.differentiable):
-        up = sampler.sample(problem, beta=beta, seed=seed).probability
+        up = _without_reads(sampler).sample(problem, beta=beta, seed=seed).probability
         return up
     parameters = [t for t in (problem.h, problem.J, problem.K) if t is not None]
     if any(map(_has_tangent, parameters)):
@@ -76,48 +85,37 @@ def up_probability(
             f"reverse mode, or a differentiable sampler such as 'exact'"
         )
     needed = torch.is_grad_enabled() and any(t.requires_grad for t in parameters)
-    if needed and gradient == "correlation" and getattr(sampler, "num_reads", None) == 1:
-        raise _too_few_reads(sampler, 1)  # before a sampler that may be slow, or paid for
+    least = {"correlation": 2 if needed else 0, "straight_through_hard": 1}.get(gradient, 0)
+    promised = getattr(sampler, "num_reads", None)
+    if promised is not None and promised < least:  # before work that may be slow, or paid for
+        raise _too_few_reads(gradient, sampler, promised)
     with torch.no_grad():
-        result = sampler.sample(problem, beta=beta, seed=seed)
-    if not needed:
-        up = result.probability
-        return up
+        chosen = sampler if least else _without_reads(sampler)
+        result = chosen.sample(problem, beta=beta, seed=seed)
     reads = 0 if result.samples is None else result.samples.shape[-2]
+    if reads < least:
+        raise _too_few_reads(gradient, sampler, reads)
+    up = result.probability
+    if gradient == "straight_through_hard":
+        up = (result.samples[..., 0, :] > 0).to(up.dtype)  # type: ignore[index]
+    if not needed:
+        return up
     if gradient == "auto":
         gradient = "correlation" if result.thermal and reads > 1 else "straight_through"
-    if gradient == "correlation" and reads < 2:
-        raise _too_few_reads(sampler, reads)
-    estimator = _Correlation if gradient == "correlation" else _StraightThrough
-    up = estimator.apply(  # type: ignore[no-untyped-call]
-        problem.h, problem.J, problem.K, result, beta
-    )
+    leaves = problem.h, problem.J, problem.K
+    if gradient == "correlation":
+        up = Correlation.apply(*leaves, up, result.samples, beta)  # type: ignore[no-untyped-call]
+    else:
+        around = Averages.of(result)
+        up = Response.apply(*leaves, up, around, problem, beta, gradient)  # type: ignore[no-untyped-call]
     return up
 
 
-def symmetrised(couplings: Tensor, order: int = 2) -> Tensor:
-    """The mean over all orders of the last `order` axes, and 0 where an index repeats.
-
-    What any array of pair (or, with order 3, triple) parameters means as an Ising coupling:
-    (W + W^T)/2 without its diagonal.
-
-    Args:
-        couplings: (..., n, n), or (..., n, n, n) with order 3.
-        order: how many spins a coupling joins.
-
-    Returns:
-        The same shape.
-    """
-    lead, n = couplings.ndim - order, couplings.shape[-1]
-    turned = [
-        couplings.permute(*range(lead), *axes) for axes in permutations(range(lead, couplings.ndim))
-    ]
-    mean = torch.stack(turned).mean(0)
-    same = torch.eye(n, dtype=torch.bool, device=couplings.device)
-    for pair in combinations(range(order), 2):
-        # Filled, not multiplied by 0: whatever stands on a diagonal is of no consequence.
-        mean = mean.masked_fill(same.reshape([n if a in pair else 1 for a in range(order)]), 0.0)
-    return mean
+def _without_reads(sampler: Sampler) -> Sampler:
+    """The same moments without the samples that nobody asked for."""
+    if isinstance(sampler, Exact | Transfer):  # whose moments do not come from reads
+        return dataclasses.replace(sampler, num_reads=None)
+    return sampler
 
 
 def _has_tangent(tensor: Tensor) -> bool:
@@ -126,95 +124,12 @@ def _has_tangent(tensor: Tensor) -> bool:
     return dual.tangent is not None
 
 
-class _Correlation(torch.autograd.Function):
-    """Fluctuation-response over the samples of the forward pass."""
-
-    @staticmethod
-    def forward(
-        ctx: Any, h: Tensor, J: Tensor, K: Tensor | None, result: SampleResult, beta: float
-    ) -> Tensor:
-        ctx.save_for_backward(result.samples)
-        ctx.beta, ctx.J_shape, ctx.K_shape = beta, J.shape, None if K is None else K.shape
-        up: Tensor = result.probability.clone()
-        return up
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        _, for_J, for_K, *_ = ctx.needs_input_grad
-        J_grad = K_grad = None
-        with torch.autocast(grad.device.type, enabled=False):
-            # Samples are 0 at absent spins, which therefore neither count nor receive anything.
-            spins = ctx.saved_tensors[0].to(grad.dtype)  # (..., reads, n)
-            g = 0.5 * grad  # P = (m + 1) / 2
-            # u relative to the first read, which a covariance does not notice: exactly 0 where
-            # all reads agree.
-            u = ((spins - spins[..., :1, :]) @ g[..., None])[..., 0]  # (..., reads)
-            # reads - 1 in place of reads makes the covariance unbiased.
-            share = ctx.beta / (spins.shape[-2] - 1) * (u - u.mean(-1, keepdim=True))
-            nudged = share[..., None] * spins  # (..., reads, n)
-            if for_J:
-                J_grad = symmetrised(_pair_sums(nudged, spins, ctx.J_shape)) / 2
-            if for_K:
-                K_grad = symmetrised(_triple_sums(nudged, spins, ctx.K_shape), order=3) / 6
-            return nudged.sum(-2), J_grad, K_grad, None, None
-
-
-class _StraightThrough(torch.autograd.Function):
-    """The sampler's moments forward, the mean-field equation backward."""
-
-    @staticmethod
-    def forward(
-        ctx: Any, h: Tensor, J: Tensor, K: Tensor | None, result: SampleResult, beta: float
-    ) -> Tensor:
-        ctx.save_for_backward(result.probability, result.magnetization)
-        ctx.beta, ctx.J_shape, ctx.K_shape = beta, J.shape, None if K is None else K.shape
-        up: Tensor = result.probability.clone()
-        return up
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        _, for_J, for_K, *_ = ctx.needs_input_grad
-        J_grad = K_grad = None
-        with torch.autocast(grad.device.type, enabled=False):
-            up, m = ctx.saved_tensors  # (..., n), both 0 at absent spins
-            # 1 - m^2 = 4 P (1 - P) by the factor that stays precise where P is tiny.
-            slope = ctx.beta * 0.5 * grad * (4 * up * (1 - up))
-            response, m = slope[..., None, :], m[..., None, :]  # like one read: (..., 1, n)
-            # m responds at each of the two (three) spins of a coupling: 2/2! and 3/3!.
-            if for_J:
-                J_grad = symmetrised(_pair_sums(response, m, ctx.J_shape))
-            if for_K:
-                K_grad = symmetrised(_triple_sums(response, m, ctx.K_shape), order=3) / 2
-            return slope, J_grad, K_grad, None, None
-
-
-def _pair_sums(left: Tensor, right: Tensor, shape: torch.Size) -> Tensor:
-    """Sums of left_j right_k over reads and over the problems that share couplings.
-
-    Args:
-        left: (..., reads, n).
-        right: (..., reads, n).
-        shape: (..., n, n) of the couplings, shared along axes that it lacks or has with length 1.
-    """
-    # einsum folds all the axes it sums over into the inner dimension of one matrix product.
-    axes, j, k = list(range(left.ndim)), left.ndim - 1, left.ndim
-    batch, missing = axes[:-2], left.ndim - len(shape)
-    kept = [axis for axis in batch if axis >= missing and shape[axis - missing] != 1]
-    return torch.einsum(left, axes, right, [*axes[:-1], k], [*kept, j, k]).reshape(shape)
-
-
-def _triple_sums(left: Tensor, right: Tensor, shape: torch.Size) -> Tensor:
-    """Sums of left_j right_k right_l, like `_pair_sums`; one matrix product for each spin j."""
-    spins = range(shape[-1])
-    slices = [_pair_sums(left[..., j, None] * right, right, shape[:-1]) for j in spins]
-    return torch.stack(slices, dim=-3)
-
-
-def _too_few_reads(sampler: Sampler, reads: int) -> ValueError:
+def _too_few_reads(gradient: str, sampler: Sampler, reads: int) -> ValueError:
+    gives = f"but {sampler.name!r} gives {reads or 'no samples'}; raise num_reads"
+    if gradient == "straight_through_hard":
+        return ValueError(f"gradient={gradient!r} attends by a read of each problem, {gives} to 1")
     return ValueError(
-        f"gradient='correlation' estimates covariances from two reads or more of each problem, "
-        f"but {sampler.name!r} gives {reads or 'no samples'}; raise num_reads, or use "
-        f"gradient='straight_through'; under torch.no_grad() any number of reads will do"
+        f"gradient={gradient!r} estimates covariances from two reads or more of each problem, "
+        f"{gives}, or use gradient='straight_through'; under torch.no_grad() any number of reads "
+        f"will do"
     )

@@ -47,7 +47,8 @@ class BoltzmannAttention(nn.Module):
         mode: "h+J", "h", "J" or "softmax".
         sampler: a Sampler, the name of one with its default options, or "auto": exact, by
             `Transfer` where couplings reach few of the keys, otherwise by `Exact`.
-        gradient: "auto", "exact", "correlation" or "straight_through".
+        gradient: "auto", "exact", "correlation", "straight_through", "straight_through_hard" or
+            "mean_field"; see `attention_bridge.gradients`.
         beta: inverse temperature.
         normalize: divide the weights of each query by their sum.
         dropout: share of the weights set to 0 in training.

@@ -85,6 +85,8 @@ GRADIENTS = [
     ("correlation", Exact(num_reads=50)),
     ("correlation", Drawn(num_reads=50)),
     ("straight_through", Approximate()),
+    ("straight_through_hard", Exact(num_reads=1)),
+    ("mean_field", Approximate()),
 ]
 
 

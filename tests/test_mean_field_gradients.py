@@ -13,7 +13,7 @@ from isingsample.samplers.mean_field import ORDERS, MeanField
 torch = pytest.importorskip("torch")
 gradcheck, gradgradcheck = torch.autograd.gradcheck, torch.autograd.gradgradcheck
 
-from attention_bridge.gradients import symmetrised  # noqa: E402  (needs torch)
+from attention_bridge.symmetry import symmetrised  # noqa: E402  (needs torch)
 
 
 def leaf(array: Any, dtype: str = "float64") -> Any:

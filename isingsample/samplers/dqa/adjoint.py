@@ -12,8 +12,15 @@ import torch
 from torch import Tensor
 
 from isingsample._arrays import Array
+from isingsample._once import once_only
 from isingsample.samplers.dqa import statevector
 from isingsample.samplers.dqa.qubits import on_every_qubit, overlap_of_turn
+
+_TWICE = (
+    "a simulated anneal can be differentiated once, not twice: its backward pass runs the "
+    "circuit backwards and is not recorded. Take second derivatives by differences of "
+    "first ones, or use the sampler 'exact'"
+)
 
 
 def differentiable_probabilities(energies: Tensor, problem: Array, driver: Array) -> Tensor:
@@ -47,24 +54,8 @@ class _Probabilities(torch.autograd.Function):
         with torch.no_grad():
             found = _pulled_back(ctx.angles, energies, state, grad, any(ctx.needs_input_grad[1:]))
         return tuple(
-            _Once.apply(by.to(given), energies, *angles, grad)  # type: ignore[no-untyped-call]
+            once_only(by.to(given), (energies, *angles, grad), _TWICE)
             for by, given in zip(found, (energies, *angles), strict=True)
-        )
-
-
-class _Once(torch.autograd.Function):
-    """A first derivative, as it is; the second is refused."""
-
-    @staticmethod
-    def forward(ctx: Any, total: Tensor, *depends_on: Tensor) -> Tensor:
-        return total.view_as(total)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
-        raise RuntimeError(
-            "a simulated anneal can be differentiated once, not twice: its backward pass runs the "
-            "circuit backwards and is not recorded. Take second derivatives by differences of "
-            "first ones, or use the sampler 'exact'"
         )
 
 

@@ -71,11 +71,8 @@ class Block:
     def to_numpy(self) -> "Block":
         """The same block in float64 NumPy arrays on the host."""
         K = None if self.K is None else to_numpy(self.K).astype(float)
-        h = to_numpy(self.h).astype(float)
-        if isinstance(self.J, SparseCouplings):
-            J: Array = self.J.with_values(self.J.values.astype(float))
-        else:
-            J = to_numpy(self.J).astype(float)
+        J = self.J if isinstance(self.J, SparseCouplings) else to_numpy(self.J)
+        h, J = to_numpy(self.h).astype(float), J.astype(float)
         return Block(h, J, K, self.index, self.spins, self.labels)
 
 

@@ -170,6 +170,10 @@ class SparseCouplings:
         """The same edges with other couplings (edges,), none of them zero."""
         return SparseCouplings(self.num_spins, self.first, self.second, values)
 
+    def astype(self, dtype: Any) -> "SparseCouplings":
+        """The same couplings as numbers of another kind."""
+        return self.with_values(self.values.astype(dtype))
+
     def toarray(self) -> np.ndarray:
         """The dense (n, n) array, of whatever size."""
         dense = np.zeros(self.shape, self.dtype)
@@ -200,17 +204,22 @@ class SparseCouplings:
         return total
 
     def sizes(self) -> np.ndarray:
-        """sum_k |J_jk| of each spin, (n,), in float64."""
+        """The sum of each spin's absolute couplings: (n,) float64."""
         row, _, value = self.entries
         return np.bincount(row, np.abs(value).astype(float), minlength=self.num_spins)
 
     def __rmatmul__(self, averages: np.ndarray) -> np.ndarray:
         """m @ J: sum_k J_jk m_k of averages (..., n), in NumPy."""
         row, column, value = self.entries
-        total = np.zeros_like(averages)
-        if len(row):
-            starts = np.flatnonzero(np.diff(row, prepend=-1))
-            total[..., row[starts]] = np.add.reduceat(averages[..., column] * value, starts, -1)
+        total = np.zeros(averages.shape, np.result_type(averages, self.dtype))
+        if not len(row):
+            return total
+        starts = np.flatnonzero(np.diff(row, prepend=-1))
+        flat, sums = averages.reshape(-1, self.num_spins), total.reshape(-1, self.num_spins)
+        step = max(1, _ENTRIES // len(row))
+        for at in range(0, len(flat), step):
+            terms = flat[at : at + step, column] * value
+            sums[at : at + step, row[starts]] = np.add.reduceat(terms, starts, axis=-1)
         return total
 
     def __rmul__(self, factor: float) -> "SparseCouplings":

@@ -85,7 +85,7 @@ def fingerprint(problem: IsingProblem) -> str:
     """A digest of fields, couplings and mask; labels, offset and library do not count."""
     digest = hashlib.sha256()
     present = np.ones(1) if problem.present is None else to_numpy(problem.present)
-    for array in (to_numpy(problem.h), to_numpy(problem.J), present):
+    for array in (to_numpy(problem.h), to_numpy(problem.to_dense().J), present):
         values = np.ascontiguousarray(array, dtype="<f8")
         digest.update(repr(values.shape).encode() + values.tobytes())
     return digest.hexdigest()

@@ -23,10 +23,15 @@ from isingsample import (
     Gibbs,
     IsingProblem,
     MeanField,
+    SimulatedAnnealing,
     TooLargeError,
     Transfer,
     get_sampler,
 )
+from isingsample.effective_beta import effective_beta
+from isingsample.mock_qpu import mock_dwave
+from isingsample.qpu_job import fingerprint
+from isingsample.samplers.qpu import DWave
 from isingsample.testing import enumerate_moments
 
 WEAK = (0.0, 0.01, 0.3, 1.0)
@@ -92,6 +97,27 @@ def test_samplers_of_dense_couplings_make_them(name: str) -> None:
     assert found.problem.is_sparse
 
 
+def test_an_annealer_takes_sparse_couplings() -> None:
+    J, h = ring(6, 0.3), np.linspace(-0.5, 0.5, 6)
+    sampler = DWave(child=mock_dwave(topology_shape=[2, 4], seed=3), num_reads=50)
+    problem = IsingProblem(h, J)
+    found = sampler.sample(problem, seed=0)
+    assert found.edge_correlation.shape == (6,)
+    assert np.isnan(found.edge_correlation_error).all()
+    assert fingerprint(problem) == fingerprint(problem.to_dense())
+
+
+def test_the_temperature_of_samples_of_sparse_problems() -> None:
+    J, h = ring(40, 0.3), np.linspace(-0.5, 0.5, 40)
+    samples = SimulatedAnnealing(num_reads=200).sample(IsingProblem(h, J), seed=0).samples
+    found, expected = (
+        effective_beta(IsingProblem(h, couplings), samples, seed=0)
+        for couplings in (J, J.toarray())
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    assert abs(found.beta - 1) < 5 * found.std_error
+
+
 def test_tensors_go_with_sparse_couplings() -> None:
     torch = pytest.importorskip("torch")
     h = torch.linspace(-1, 1, 6, dtype=torch.float64, requires_grad=True)
@@ -142,6 +168,17 @@ def test_a_ring_of_a_hundred_thousand_spins(make: Any) -> None:
     found = energy.mean() / n
     assert abs(found + h * m + J * pair) < 5 * np.sqrt(spread_of_energy / (n * reads)), found
     assert peak < 500e6
+
+
+@monte_carlo
+@pytest.mark.parametrize("kind", ["sparse", "dense"])
+def test_domain_walls_of_a_ring_meet(make: Any, kind: str) -> None:
+    """A sweep that carries all of them along would never bring two together."""
+    J = ring(24, 0.4)
+    problem = IsingProblem(np.zeros(24), J if kind == "sparse" else J.toarray())
+    state, energy = make(num_reads=100).minimize(problem, seed=0)
+    np.testing.assert_array_equal(state, np.full(24, state[0]))
+    np.testing.assert_allclose(energy, -0.4 * 24)
 
 
 def test_a_long_chain_has_its_ground_state() -> None:

@@ -41,6 +41,8 @@ from isingsample.samplers._marginals import is_safe
 MAX_SPINS = 22
 # Entries of a step's arrays: few enough to stay in a cache through all that is done with them.
 _STEP_ENTRIES = 2**17
+# Queries of at most so many spins have too few states for steps of their own to be worth it.
+_TOGETHER = 5
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,8 @@ class Part:
     """The queries of one step, over the states they have.
 
     Attributes:
-        left: (groups, rows, x) their factor A, divided by Z.
+        left: (groups, rows, x) their factor A, divided by Z; without the axis of a single group,
+            like all others.
         right: (groups, rows, y) their factor B.
         on_left: (groups, rows, x) the distribution of the left half.
         on_right: (groups, rows, y) likewise of the right.
@@ -136,21 +139,26 @@ def solve(h: Array, J: Array, lengths: np.ndarray, *, keep: bool) -> Solved | No
     halves = Halves.of(J, None)
     weights = halves.weights(slice(0, len(halves.left)))
     sizes, a = by_sign(fields), num_spins // 2
-    left_sizes = xp.reshape(sizes[..., :a], (groups, queries, -1))
-    right_sizes = xp.reshape(sizes[..., a:], (groups, queries, -1))
     left_opposing, right_opposing = (opposing(t).T for t in (halves.left, halves.right))
     left_signs, right_signs = (_signs(t) for t in (halves.left, halves.right))
+    table, left_inner, right_inner, left_sizes, right_sizes = _without_one_group(
+        weights,
+        halves.left_inner[:, None, :],
+        halves.right_inner[:, None, :],
+        xp.reshape(sizes[..., :a], (groups, queries, -1)),
+        xp.reshape(sizes[..., a:], (groups, queries, -1)),
+    )
 
     parts, totals, sides = [], [], []
     for rows, x, y in _steps(lengths, num_spins, groups):
-        left = left_sizes[:, rows] @ left_opposing[:, :x]
-        left += halves.left_inner[:, None, :x]
-        right = right_sizes[:, rows] @ right_opposing[:, :y]
-        right += halves.right_inner[:, None, :y]
+        left = left_sizes[..., rows, :] @ left_opposing[:, :x]
+        left += left_inner[..., :x]
+        right = right_sizes[..., rows, :] @ right_opposing[:, :y]
+        right += right_inner[..., :y]
         left, right = xp.exp(left), xp.exp(right)
-        corner = weights[:, :x, :y]
-        if x == 1:  # spins may be absent from the right half too
+        if lengths[rows][0] != lengths[rows][-1]:
             right *= like(np.arange(y) < 2 ** lengths[rows, None], right)
+        corner = table[..., :x, :y]
         on_left = right @ corner.mT
         on_left *= left
         total = xp.sum(on_left, axis=-1)
@@ -164,13 +172,13 @@ def solve(h: Array, J: Array, lengths: np.ndarray, *, keep: bool) -> Solved | No
         totals.append(total)
         sides.append((on_left @ left_signs[:x], on_right @ right_signs[:y]))
 
-    total = concat(totals, axis=1)
+    total = xp.reshape(concat(totals, axis=-1), (groups, queries))
     if not to_numpy(is_safe(total)).all():
         return None
     log_partition = xp.log(total) + xp.sum(sizes, axis=(-2, -1)) + halves.offset[:, None]
     if constant is not None:
         log_partition = log_partition - constant
-    left_side, right_side = (concat(list(side), axis=1) for side in zip(*sides, strict=True))
+    left_side, right_side = (concat(list(side), axis=-2) for side in zip(*sides, strict=True))
     both = xp.concat(
         [xp.reshape(side, (groups, queries, 2, -1)) for side in (left_side, right_side)], axis=-1
     )
@@ -223,23 +231,29 @@ def pull(
 
     to_weights = xp.zeros_like(weights)
     to_left, to_right = xp.zeros_like(weights[..., 0]), xp.zeros_like(weights[:, 0, :])
+    table, table_grad, left_sum, right_sum, fields, shift = _without_one_group(
+        weights, to_weights, to_left, to_right, u, shift
+    )
     to_fields = []
     for (rows, x, y), part in zip(_steps(lengths, num_spins, groups), parts, strict=True):
-        corner = weights[:, :x, :y]
-        u_left = u[:, rows, :a] @ left_ups[:, :x] + shift[:, rows]
-        u_right = u[:, rows, a:] @ right_ups[:, :y]
-        right_u = part.right * u_right
-        left_u = part.left * u_left
-        left_grad = part.left * (right_u @ corner.mT) + part.on_left * u_left
-        right_grad = part.right * (left_u @ corner) + part.on_right * u_right
+        corner = table[..., :x, :y]
+        u_left = fields[..., rows, :a] @ left_ups[:, :x]
+        u_left += shift[..., rows, :]
+        u_right = fields[..., rows, a:] @ right_ups[:, :y]
+        right_u, left_u = part.right * u_right, part.left * u_left
+        left_grad, right_grad = right_u @ corner.mT, left_u @ corner
+        left_grad *= part.left
+        left_grad += part.on_left * u_left
+        right_grad *= part.right
+        right_grad += part.on_right * u_right
         # One product for both terms.
-        lefts = xp.concat([left_u, part.left], axis=1)
-        to_weights[:, :x, :y] += lefts.mT @ xp.concat([part.right, right_u], axis=1)
-        to_left[:, :x] += xp.sum(left_grad, axis=1)
-        to_right[:, :y] += xp.sum(right_grad, axis=1)
+        lefts = xp.concat([left_u, part.left], axis=-2)
+        table_grad[..., :x, :y] += lefts.mT @ xp.concat([part.right, right_u], axis=-2)
+        left_sum[..., :x] += xp.sum(left_grad, axis=-2)
+        right_sum[..., :y] += xp.sum(right_grad, axis=-2)
         to_fields.append(xp.concat([left_grad @ left[:x], right_grad @ right[:y]], axis=-1))
 
-    to_h = concat(to_fields, axis=1)
+    to_h = xp.reshape(concat(to_fields, axis=-2), probability.shape)
     cross = 0.5 * (left.T @ (to_weights * weights) @ right)
     left_inner = 0.5 * ((left.T * to_left[:, None, :]) @ left)
     right_inner = 0.5 * ((right.T * to_right[:, None, :]) @ right)
@@ -266,6 +280,11 @@ def _presence(lengths: np.ndarray, reference: Array) -> tuple[Array | None, Arra
     return like(present, reference), like(~present, reference)
 
 
+def _without_one_group(*arrays: Array) -> tuple[Array, ...]:
+    """Arrays (groups, ...), or where there is one group without that axis: matrices are faster."""
+    return tuple(array[0] for array in arrays) if len(arrays[0]) == 1 else arrays
+
+
 def _signs(states: Array) -> Array:
     """1 where a spin is up, then 1 where it is down: (states, k) to (states, 2 k)."""
     return namespace(states).concat([0.5 + 0.5 * states, 0.5 - 0.5 * states], axis=-1)
@@ -274,14 +293,15 @@ def _signs(states: Array) -> Array:
 def _steps(lengths: np.ndarray, num_spins: int, groups: int) -> Iterator[tuple[slice, int, int]]:
     """Runs of queries with the numbers of left and right states that they sum over.
 
-    Queries that have no left spins go together; of the others, those of one length.
+    Queries of few spins go together; of the others, those of one length.
     """
     b = num_spins - num_spins // 2
-    ends = [0, *(int(np.searchsorted(lengths, k, side="right")) for k in range(b, num_spins + 1))]
-    for k, (start, end) in enumerate(pairwise(ends), b):
+    first = min(b, _TOGETHER)
+    ends = [0, *np.searchsorted(lengths, np.arange(first, num_spins + 1), side="right").tolist()]
+    for k, (start, end) in enumerate(pairwise(ends), first):
         if start == end:
             continue
-        x, y = 2 ** (k - b), 2 ** min(int(lengths[end - 1]), b)
+        x, y = 2 ** max(k - b, 0), 2 ** min(int(lengths[end - 1]), b)
         step = max(1, _STEP_ENTRIES // (groups * max(x, y)))
-        for first in range(start, end, step):
-            yield slice(first, min(first + step, end)), x, y
+        for row in range(start, end, step):
+            yield slice(row, min(row + step, end)), x, y

@@ -6,7 +6,7 @@ mask go together: causal prefixes and padding have few distinct masks) and lays 
 `join` puts the solutions back into the order and shape of the batch.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -142,7 +142,7 @@ def prefixes(problem: IsingProblem) -> PrefixBlock | None:
         return None
     order = np.argsort(lengths[0], kind="stable")
     return PrefixBlock(
-        h=whole.h[:, like(order, whole.h, keep_dtype=True)],
+        h=namespace(whole.h).take(whole.h, like(order, whole.h, keep_dtype=True), axis=1),
         J=whole.J,
         K=whole.K,
         index=whole.index[:, order],
@@ -195,18 +195,30 @@ def join(
     Returns:
         (..., any further axes), in the library of the values.
     """
-    xp = namespace(values[0])
-    flat = []
-    for value, block in zip(values, blocks, strict=True):
-        rows = xp.reshape(value, (block.index.size, *value.shape[2:]))
-        for axis in range(rows.ndim - spin_axes, rows.ndim):
-            rows = spread(rows, axis, block.spins, problem.num_spins)
-        flat.append(rows)
+    return joiner(blocks, problem)(values, spin_axes)
+
+
+def joiner(
+    blocks: Sequence[Block], problem: IsingProblem
+) -> Callable[[Sequence[Array], int], Array]:
+    """`join` for several values of the same blocks, which finds their order once."""
     order = np.argsort(np.concatenate([block.index.ravel() for block in blocks]))
-    stacked = flat[0] if len(flat) == 1 else xp.concat(flat, axis=0)
-    if not np.array_equal(order, np.arange(len(order))):
-        stacked = stacked[like(order, stacked, keep_dtype=True)]
-    return xp.reshape(stacked, (*problem.batch_shape, *stacked.shape[1:]))
+    in_order = np.array_equal(order, np.arange(len(order)))
+
+    def joined(values: Sequence[Array], spin_axes: int) -> Array:
+        xp = namespace(values[0])
+        flat = []
+        for value, block in zip(values, blocks, strict=True):
+            rows = xp.reshape(value, (block.index.size, *value.shape[2:]))
+            for axis in range(rows.ndim - spin_axes, rows.ndim):
+                rows = spread(rows, axis, block.spins, problem.num_spins)
+            flat.append(rows)
+        stacked = concat(flat, axis=0)
+        if not in_order:
+            stacked = xp.take(stacked, like(order, stacked, keep_dtype=True), axis=0)
+        return xp.reshape(stacked, (*problem.batch_shape, *stacked.shape[1:]))
+
+    return joined
 
 
 def _grouped_axes(problem: IsingProblem) -> list[int]:

@@ -30,7 +30,7 @@ import numpy as np
 from isingsample import _validation as check
 from isingsample._arrays import Array, is_torch, like, namespace
 from isingsample._info import Info, Later
-from isingsample.blocks import Block, join, split, spread
+from isingsample.blocks import Block, join, joiner, split, spread
 from isingsample.couplings import check_dense_size
 from isingsample.problem import IsingProblem
 from isingsample.result import SampleResult
@@ -232,8 +232,10 @@ class Sampler(ABC):
         blocks: list[Block],
         solutions: list[Solution],
     ) -> SampleResult:
+        together = joiner(blocks, local)
+
         def gather(values: list[Array], spin_axes: int, keep_dtype: bool = False) -> Array:
-            joined = join(values, blocks, local, spin_axes)
+            joined = together(values, spin_axes)
             return like(joined, problem.h, keep_dtype=keep_dtype) if self.runs_on_host else joined
 
         def correlation() -> Array:
@@ -258,10 +260,10 @@ class Sampler(ABC):
             found = [s.per_query.get(key) for s in solutions]
             known = [value() if callable(value) else value for value in found]
             some = next(value for value in known if value is not None)
-            return join([
+            return together([
                 _idle(some, (*b.index.shape, *some.shape[2:])) if value is None else value
                 for value, b in zip(known, blocks, strict=True)
-            ], blocks, local, 0)  # fmt: skip
+            ], 0)  # fmt: skip
 
         for key in {key for solution in solutions for key in solution.per_query}:
             put_off = any(callable(s.per_query.get(key)) for s in solutions)

@@ -28,6 +28,7 @@ from isingsample import (
     Transfer,
     get_sampler,
 )
+from isingsample.couplings import SparseCouplings
 from isingsample.effective_beta import effective_beta
 from isingsample.mock_qpu import mock_dwave
 from isingsample.qpu_job import fingerprint
@@ -168,6 +169,20 @@ def test_a_ring_of_a_hundred_thousand_spins(make: Any) -> None:
     found = energy.mean() / n
     assert abs(found + h * m + J * pair) < 5 * np.sqrt(spread_of_energy / (n * reads)), found
     assert peak < 500e6
+
+
+@ignore_unconverged
+@pytest.mark.parametrize("name", ["exact", "transfer", "mean_field", *MONTE_CARLO, "dimod"])
+def test_degenerate_problems(name: str) -> None:
+    for shape, pairs in (((0,), []), ((2, 0), []), ((1,), []), ((0, 3), [(0, 1)])):
+        first, second = np.array(pairs, int).reshape(-1, 2).T
+        J = SparseCouplings.from_pairs(shape[-1], first, second, np.full(len(pairs), 0.5))
+        problem = IsingProblem(np.zeros(shape), J)
+        result = get_sampler(name).sample(problem, seed=0)
+        assert result.correlation.shape == (*shape, shape[-1])
+        assert result.correlation_error.shape == (*shape, shape[-1])
+        assert result.edge_correlation.shape == (*shape[:-1], len(pairs))
+        assert result.edge_correlation_error.shape == (*shape[:-1], len(pairs))
 
 
 @monte_carlo

@@ -10,6 +10,7 @@ gives more tiles with chains that are hardly longer; on Pegasus that takes minut
 """
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from isingsample.samplers._structure import Structure
@@ -61,23 +62,38 @@ def _without_couplings(num_spins: int, graph: Any) -> list[Chains]:
 
 
 def _cliques(structure: Structure, graph: Any, max_chain_length: int | None) -> list[Any]:
-    from minorminer.busclique import find_clique_embedding
-
     n, family = structure.num_spins, graph.graph.get("family")
     if family not in _FAMILIES:
         return []
-    single = find_clique_embedding(n, graph)
+    single = _clique(n, graph)
     if not single:
         return []
     limit = max_chain_length or _longest(single) + _SLACK * (_longest(single) > 1)
 
     def embed(source: Any, target: Any) -> Any:
-        return find_clique_embedding(list(source), target)
+        return _clique(list(source), target)
 
     translated = _translated(structure, graph, embed, limit)
     if family == "zephyr":
         translated = _filled(n, graph, translated, limit)
     return translated or [tile for tile in [single] if _longest(tile) <= limit]
+
+
+def _clique(nodes: Any, graph: Any) -> Any:
+    """minorminer's clique embedding; empty if there is none.
+
+    Its cache on disk holds a hundred graphs, and where the file of one that it wants to drop is
+    gone it fails, now and at every later call: then it gets an empty file to drop.
+    """
+    from minorminer.busclique import find_clique_embedding
+
+    while True:
+        try:
+            return find_clique_embedding(nodes, graph)
+        except FileNotFoundError as error:
+            if error.filename is None:
+                raise
+            Path(error.filename).touch()
 
 
 def _filled(num_spins: int, graph: Any, translated: list[Any], limit: int) -> list[Any]:
@@ -94,10 +110,8 @@ def _filled(num_spins: int, graph: Any, translated: list[Any], limit: int) -> li
 
 def _greedy(num_spins: int, graph: Any, limit: int) -> list[Any]:
     """Cliques, one after the other, each in what the others left over of graph."""
-    from minorminer.busclique import find_clique_embedding
-
     left, found = graph.copy(), []
-    while tile := find_clique_embedding(num_spins, left):
+    while tile := _clique(num_spins, left):
         if _longest(tile) > limit:
             break
         found.append(tile)

@@ -3,9 +3,6 @@
 import dataclasses
 import math
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -13,48 +10,40 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from isingsample import _validation as check
-from isingsample._arrays import Array
 from isingsample.blocks import Block, split
 from isingsample.effective_beta import EffectiveBeta
 from isingsample.encodings import without_gauge_spin
 from isingsample.energies import interactions
-from isingsample.errors import BackendError, BackendInterrupt
 from isingsample.interop import import_dimod, plain
 from isingsample.problem import IsingProblem
 from isingsample.qpu_calibration import (
     QPUCalibration,
-    measured_beta,
     search,
     store_scale,
     stored_scale,
 )
 from isingsample.qpu_estimate import QPUEstimate, check_affordable, estimate_access_time
-from isingsample.qpu_job import QPUJob, fingerprint
-from isingsample.result import SampleResult
 from isingsample.samplers._children import refuse_three_body
 from isingsample.samplers._layout import Layout
 from isingsample.samplers._layout_cache import cache_folder
 from isingsample.samplers._qpu_arguments import arguments, check_parameters
 from isingsample.samplers._qpu_batch import Outcome, run
+from isingsample.samplers._qpu_calls import ResumableMinimizer, current_journal
 from isingsample.samplers._qpu_client import Connection, connect, require_ocean
 from isingsample.samplers._qpu_gauge import with_couplings_alone
 from isingsample.samplers._qpu_journal import Journal
 from isingsample.samplers._qpu_plan import Plan, Scale
 from isingsample.samplers._qpu_readout import CHAIN_BREAK_METHODS, moments
 from isingsample.samplers._structure import Structure
-from isingsample.samplers.base import Minimizer, Solution, check_beta, check_is_problem
+from isingsample.samplers.base import Solution, check_beta, check_is_problem
 from isingsample.streams import Seed, Streams
 
-# The journal of the call of sample or minimize under way.
-_journal: ContextVar[Journal] = ContextVar("isingsample_qpu_journal")
 _CONNECTION_OPTIONS = ("token", "solver", "profile", "region", "endpoint", "config_file")
-# What a job does not bring: its submissions do not depend on them.
-_LOCAL_OPTIONS = ("child", "timeout", "cache_dir", "max_qpu_seconds")
 _CALIBRATED = "calibrated"
 
 
 @dataclass(frozen=True)
-class DWave(Minimizer):
+class DWave(ResumableMinimizer):
     """Submits a batch of problems to a D-Wave annealer, many in each submission.
 
     Each problem goes to a tile of its own: disjoint chains of qubits for its spins, found once
@@ -126,7 +115,8 @@ class DWave(Minimizer):
     Besides what every sampler raises, `sample` and `minimize` raise ValueError where a problem
     cannot be embedded, an option is outside the solver's ranges or the estimated time above
     max_qpu_seconds, CredentialsError without a (valid) token, BackendError for other failures of
-    the service and where no read of a problem is left, and BackendTimeoutError.
+    the service and where no read of a problem is left, and BackendTimeoutError. What had been
+    submitted by then is not lost: the error's `job` is for `resume`.
     """
 
     num_reads: int = 1000
@@ -151,6 +141,13 @@ class DWave(Minimizer):
     timeout: float = 600.0
 
     name: ClassVar[str] = "dwave"
+    local_options: ClassVar[tuple[str, ...]] = (
+        *_CONNECTION_OPTIONS,
+        "child",
+        "timeout",
+        "cache_dir",
+        "max_qpu_seconds",
+    )
 
     def __post_init__(self) -> None:
         check.check_count("num_reads", self.num_reads)
@@ -197,44 +194,6 @@ class DWave(Minimizer):
         """
         ranges = self._connection.ranges
         return {**ranges.properties, "chip_id": ranges.solver}
-
-    def sample(self, problem: IsingProblem, *, beta: Any = 1.0, seed: Seed = None) -> SampleResult:
-        """As for every sampler; a BackendError's or BackendInterrupt's `job` is for `resume`."""
-        with self._on_record(Journal(), problem, beta):
-            return _with_temperature(super().sample(problem, beta=beta, seed=seed))
-
-    def minimize(self, problem: IsingProblem, *, seed: Seed = None) -> tuple[Array, Array]:
-        """As for every minimizer; an error's `job` is for `resume_minimize`."""
-        with self._on_record(Journal(), problem, None):
-            return super().minimize(problem, seed=seed)
-
-    def resume(self, job: QPUJob, problem: IsingProblem) -> SampleResult:
-        """What the call of `sample` that left this job would have given.
-
-        Answers are fetched by their ids; what failed or was not sent is submitted now. The job
-        brings its own options: only those of the connection and timeout are this sampler's.
-
-        Args:
-            job: from a BackendError or BackendInterrupt, or `QPUJob.load`.
-            problem: the same as then.
-
-        Raises:
-            ValueError: the job is of another problem or solver, or of `minimize`.
-            BackendError: as for `sample`, again with a job.
-        """
-        sampler, journal = self._taking_up(job, problem)
-        if job.beta is None:
-            raise ValueError("the job was made by minimize: use resume_minimize")
-        with sampler._on_record(journal, problem, job.beta):
-            return _with_temperature(Minimizer.sample(sampler, problem, beta=job.beta))
-
-    def resume_minimize(self, job: QPUJob, problem: IsingProblem) -> tuple[Array, Array]:
-        """What the call of `minimize` that left this job would have given; as for `resume`."""
-        sampler, journal = self._taking_up(job, problem)
-        if job.beta is not None:
-            raise ValueError("the job was made by sample: use resume")
-        with sampler._on_record(journal, problem, None):
-            return Minimizer.minimize(sampler, problem)
 
     def estimate(self, problem: IsingProblem, *, beta: Any = 1.0) -> QPUEstimate:
         """How `sample` would submit a batch, and its cost. Connects to the solver; sends nothing.
@@ -340,48 +299,6 @@ class DWave(Minimizer):
         child = connect(options, float(self.timeout))
         return Connection(child, owned=True, cache=self.cache_dir)
 
-    @contextmanager
-    def _on_record(self, journal: Journal, problem: IsingProblem, beta: Any) -> Iterator[None]:
-        """Keep the journal of the call inside; when that is given up, hand it out as a job."""
-        token = _journal.set(journal)
-        try:
-            yield
-        except (BackendError, KeyboardInterrupt) as error:
-            job = self._job(journal, problem, beta)
-            if isinstance(error, BackendError):
-                error.job = job
-            elif job is not None:
-                raise BackendInterrupt(job) from None
-            raise
-        finally:
-            _journal.reset(token)
-
-    def _job(self, journal: Journal, problem: IsingProblem, beta: Any) -> QPUJob | None:
-        """What the journal has, with what it takes to go on; None if nothing has been sent."""
-        ids = journal.problem_ids()
-        if not any(ids):
-            return None
-        own = set(self.options) - {*_CONNECTION_OPTIONS, *_LOCAL_OPTIONS}
-        return QPUJob(
-            solver=self._connection.ranges.solver,
-            options={name: plain(self.options[name]) for name in sorted(own)},
-            beta=None if beta is None else float(beta),
-            problem=fingerprint(problem),
-            problem_ids=ids,
-            facts=journal.facts,
-        )
-
-    def _taking_up(self, job: QPUJob, problem: IsingProblem) -> tuple[Self, Journal]:
-        """A sampler with the job's options on this one's connection, and the job's journal."""
-        job.check_is_of(problem)
-        sampler = self._with(**job.options)
-        if self._connection.ranges.solver != job.solver:
-            raise ValueError(
-                f"the job is at {job.solver}, and this sampler is connected to "
-                f"{self._connection.ranges.solver}: choose solver={job.solver!r}"
-            )
-        return sampler, Journal(job.problem_ids, dict(job.facts))
-
     def _check(self, problem: IsingProblem) -> None:
         refuse_three_body(self, problem)
         self._arguments()
@@ -398,7 +315,7 @@ class DWave(Minimizer):
         filled = [block for block in blocks if not block.is_empty]
         if not filled:
             return [None] * len(blocks)
-        journal = _journal.get()
+        journal = current_journal()
         plan, outcome = self._run(filled, beta, self._scale(journal), streams, journal)
         positions = np.sort(np.concatenate([block.index.ravel() for block in blocks]))
         info = {
@@ -428,7 +345,7 @@ class DWave(Minimizer):
         return [None if block.is_empty else next(solutions) for block in blocks]
 
     def _lowest(self, block: Block, streams: Streams) -> np.ndarray:
-        plan, outcome = self._run([block], 1.0, Scale(math.inf), streams, _journal.get())
+        plan, outcome = self._run([block], 1.0, Scale(math.inf), streams, current_journal())
         reads = _folded(outcome.reads[0], block, plan.blocks[0])
         reads = reads.reshape(*block.index.shape, -1, block.num_spins)
         exact = block.to_numpy()
@@ -524,12 +441,6 @@ class DWave(Minimizer):
             label=self.label,
             parameters=self.parameters,
         )
-
-
-def _with_temperature(result: SampleResult) -> SampleResult:
-    found = measured_beta(result)
-    measured = {"beta_effective": found.beta, "beta_effective_std_error": found.std_error}
-    return dataclasses.replace(result, info={**result.info, **measured})
 
 
 def _folded(reads: np.ndarray, block: Block, encoded: Block) -> np.ndarray:

@@ -3,12 +3,14 @@
 import json
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 from rich.table import Table
 from rich.text import Text
 
 from isingsample._console import out
 from isingsample.mock_qpu import mock_dwave
+from isingsample.problem import IsingProblem
 from isingsample.qpu_settings import Setting, qpu_settings
 from isingsample.samplers.qpu import DWave
 
@@ -38,6 +40,8 @@ def _dwave() -> None:
 
 @dwave_app.command()
 def check(
+    spins: Annotated[int, typer.Option(min=1, help="Spins of each problem, all coupled.")] = 8,
+    queries: Annotated[int, typer.Option(min=1, help="Problems of the batch.")] = 1000,
     reads: Annotated[int, typer.Option(min=1, help="Reads of each problem.")] = 1000,
     annealing_time: Annotated[
         float | None, typer.Option(help="Of each read, in microseconds (default: the solver's).")
@@ -50,7 +54,7 @@ def check(
     mock: Annotated[bool, typer.Option("--mock", help="A stand-in; no token, no network.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
-    """Say what is configured, which solver that gives, and what it accepts.
+    """Say what is configured, which solver that gives, and what a batch would cost there.
 
     Nothing is submitted. The token comes from the environment variable DWAVE_API_TOKEN or a
     configuration file. Exit codes: 3 without a valid token, 4 without an answer of the service.
@@ -73,8 +77,19 @@ def check(
         found["solver"] = _facts(sampler.solver_properties)
         if not as_json:
             out.print(_solver_table(found["solver"]))
+        estimate = sampler.estimate(_batch(queries, spins))
+        found["estimate"] = vars(estimate) | {"seconds_per_1000": estimate.seconds_per_1000}
+        if not as_json:
+            out.print(f"A batch like that: {estimate}.", soft_wrap=True)
     if as_json:
         print(json.dumps(found, indent=2))
+
+
+def _batch(queries: int, spins: int) -> IsingProblem:
+    """Problems of a common kind: fields of their own, and couplings between all spins."""
+    rng = np.random.default_rng(0)
+    J = np.triu(rng.normal(0.0, 0.3, (spins, spins)), 1)
+    return IsingProblem(rng.normal(0.0, 0.5, (queries, spins)), J + J.T)
 
 
 def _facts(properties: dict[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from command_line import Done
+from dwave.system import DWaveSampler
 from fake_sapi import TOKEN, FakeSapi, Fault
 
 
@@ -43,6 +44,30 @@ def test_what_a_solver_accepts_is_shown_and_nothing_is_submitted(
     }.items():
         assert shown[name] == [value], name
     assert TOKEN not in done.stdout + done.stderr
+    assert sapi.count("POST") == 0
+
+
+def test_the_cost_is_oceans_own_estimate(run: Callable[..., Done], sapi: FakeSapi) -> None:
+    batch = ("--queries", "40", "--spins", "5", "--reads", "700", "--annealing-time", "33")
+    done = run("dwave", "check", "--json", *batch, DWAVE_API_TOKEN=TOKEN)
+    found = json.loads(done.stdout)["estimate"]
+    assert found["num_problems"] == 40
+    assert found["num_submissions"] == -(-40 // found["num_tiles"]) > 1
+    last = 40 - found["num_tiles"] * (found["num_submissions"] - 1)
+    with DWaveSampler(token=TOKEN) as sampler:
+        microseconds = [
+            sampler.solver.estimate_qpu_access_time(
+                found["num_qubits"], num_reads=700, annealing_time=33.0
+            )
+        ] * (found["num_submissions"] - 1)
+        # The last one has fewer problems, and reading fewer qubits takes less time.
+        least = sampler.solver.estimate_qpu_access_time(last, num_reads=700, annealing_time=33.0)
+    full = sum(microseconds)
+    assert full + least <= found["qpu_seconds"] * 1e6 <= full + microseconds[0]
+    assert found["seconds_per_1000"] == pytest.approx(25 * found["qpu_seconds"])
+    shown = run("dwave", "check", *batch, DWAVE_API_TOKEN=TOKEN).stdout
+    assert f"40 problems in {found['num_submissions']} submissions" in shown
+    assert f"{found['qpu_seconds']:.3g} s of QPU access time" in shown
     assert sapi.count("POST") == 0
 
 
@@ -111,5 +136,13 @@ def test_the_mock_needs_nothing(run: Callable[..., Done]) -> None:
 
 
 @pytest.mark.usefixtures("sapi")
-def test_reads_beyond_the_solver(run: Callable[..., Done]) -> None:
-    assert run("dwave", "check", "--reads", "0", DWAVE_API_TOKEN=TOKEN).returncode == 2
+def test_batches_beyond_the_solver(run: Callable[..., Done]) -> None:
+    for batch, message in (
+        (("--reads", "20000"), "num_reads_range [1, 10000]"),
+        (("--annealing-time", "0.1"), "annealing_time_range [1, 2000]"),
+        (("--spins", "60"), "no embedding found"),
+        (("--reads", "0"), "--reads"),
+    ):
+        done = run("dwave", "check", *batch, DWAVE_API_TOKEN=TOKEN)
+        assert done.returncode == 2
+        assert message in done.stderr

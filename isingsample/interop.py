@@ -307,10 +307,10 @@ def plain(value: Any) -> Any:
         return {str(key): plain(entry) for key, entry in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(entry) for entry in value]
+    if isinstance(value, np.generic) or is_torch(value) or isinstance(value, np.ndarray):
+        return to_numpy(value).tolist()  # NumPy's float64 is a float, but writes itself otherwise
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    if isinstance(value, np.generic) or is_torch(value) or isinstance(value, np.ndarray):
-        return to_numpy(value).tolist()
     return repr(value)
 
 

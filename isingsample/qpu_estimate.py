@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 _MICROSECONDS = 1e-6
+_TIME = "QPU access time"
 # What of a submission's arguments Ocean's estimator takes besides the number of qubits.
 _COUNTED = (
     "num_reads",
@@ -50,24 +51,22 @@ class QPUEstimate:
     @property
     def seconds_per_1000(self) -> float | None:
         """Access time of a thousand problems at this rate, in seconds."""
-        return None if self.qpu_seconds is None else 1000 * self.qpu_seconds / self.num_problems
+        if self.qpu_seconds is None or self.num_problems == 0:
+            return None
+        return 1000 * self.qpu_seconds / self.num_problems
 
     def __str__(self) -> str:
-        rate = self.seconds_per_1000
-        time = (
-            f"the solver gives no timing data for an estimate of {_TIME}"
-            if self.qpu_seconds is None
-            else f"about {self.qpu_seconds:.3g} s of {_TIME}, {rate:.3g} s for 1000 problems"
-        )
+        time, rate = f"no timing data for an estimate of {_TIME}", self.seconds_per_1000
+        if self.qpu_seconds is not None:
+            time = f"about {self.qpu_seconds:.3g} s of {_TIME}"
+        if rate is not None:
+            time += f", {rate:.3g} s for 1000 problems"
         return (
             f"{self.num_problems} problems in {self.num_submissions} submissions to {self.solver}, "
             f"{self.num_tiles} problems in a full one; up to {self.num_qubits} qubits in chains "
             f"of up to {self.max_chain_length}; scale {self.scale:.3g}, chain strength "
             f"{self.chain_strength:.3g}; {time}"
         )
-
-
-_TIME = "QPU access time"
 
 
 def estimate_access_time(

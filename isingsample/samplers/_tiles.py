@@ -10,7 +10,6 @@ gives more tiles with chains that are hardly longer; on Pegasus that takes minut
 """
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from isingsample.samplers._structure import Structure
@@ -71,29 +70,12 @@ def _cliques(structure: Structure, graph: Any, max_chain_length: int | None) -> 
     limit = max_chain_length or _longest(single) + _SLACK * (_longest(single) > 1)
 
     def embed(source: Any, target: Any) -> Any:
-        return _clique(list(source), target)
+        return _clique(len(source), target)
 
     translated = _translated(structure, graph, embed, limit)
     if family == "zephyr":
         translated = _filled(n, graph, translated, limit)
     return translated or [tile for tile in [single] if _longest(tile) <= limit]
-
-
-def _clique(nodes: Any, graph: Any) -> Any:
-    """minorminer's clique embedding; empty if there is none.
-
-    Its cache on disk holds a hundred graphs, and where the file of one that it wants to drop is
-    gone it fails, now and at every later call: then it gets an empty file to drop.
-    """
-    from minorminer.busclique import find_clique_embedding
-
-    while True:
-        try:
-            return find_clique_embedding(nodes, graph)
-        except FileNotFoundError as error:
-            if error.filename is None:
-                raise
-            Path(error.filename).touch()
 
 
 def _filled(num_spins: int, graph: Any, translated: list[Any], limit: int) -> list[Any]:
@@ -117,6 +99,20 @@ def _greedy(num_spins: int, graph: Any, limit: int) -> list[Any]:
         found.append(tile)
         left.remove_nodes_from(qubit for chain in tile.values() for qubit in chain)
     return found
+
+
+def _clique(num_spins: int, graph: Any) -> Any:
+    """A clique with chains as short as they can be, or nothing."""
+    from minorminer.busclique import busgraph_cache
+
+    class InMemory(busgraph_cache):  # type: ignore[misc]
+        """Without the files that it would leave for each graph: the hundreds that are met here
+        push those of the user's out, and processes that do so together break each other's."""
+
+        def _fetch_cache(self, dirname: str, compute: Any, force_write: bool = False) -> Any:
+            return compute()
+
+    return InMemory(graph).find_clique_embedding(num_spins)
 
 
 def _sparse(structure: Structure, graph: Any, max_chain_length: int | None) -> list[Any]:

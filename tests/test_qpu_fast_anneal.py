@@ -1,0 +1,115 @@
+"""Fast anneals: no fields on the chip, and rules that the mock does not know."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from fixtures import KNOWN, Known
+from qpu_standins import Recorder
+from strategies import symmetric
+
+from isingsample import IsingProblem
+from isingsample.mock_qpu import mock_dwave
+from isingsample.samplers.qpu import DWave
+
+
+@pytest.mark.parametrize("known", KNOWN.values(), ids=KNOWN)
+def test_fields_become_couplings_and_the_law_stays(known: Known) -> None:
+    reads = 4000
+    chip = mock_dwave(topology_shape=[2, 4], seed=5)
+    sampler = DWave(child=chip, num_reads=reads, fast_anneal=True, annealing_time=0.005)
+    result = sampler.sample(known.problem())
+    assert result.samples.shape == (reads, len(known.h))
+    exact = known.magnetization
+    assert (np.abs(result.magnetization - exact) <= 5 * np.sqrt((1 - exact**2) / reads)).all()
+    error = np.abs(result.correlation - known.correlation)
+    assert (error <= 5 * np.sqrt((1 - known.correlation**2) / reads) + 1e-12).all()
+
+
+def test_nothing_sent_has_a_field(rng: np.random.Generator) -> None:
+    recorder = Recorder(num_sweeps=5)
+    sampler = DWave(child=recorder, num_reads=3, fast_anneal=True, annealing_time=0.007)
+    problem = IsingProblem(
+        rng.normal(size=(2, 3, 5)),
+        0.2 * symmetric(rng, (2, 1), 5, 2),
+        present=rng.random((2, 3, 5)) < 0.8,
+    )
+    result = sampler.sample(problem)
+    for bqm, arguments in recorder.sent:
+        assert not any(bqm.linear.values())
+        assert arguments["fast_anneal"] is True
+        assert arguments["annealing_time"] == 0.007
+    assert ((result.samples != 0) == problem.present[..., None, :]).all()
+    assert list(result.info["embeddings"][0][0])[-1] == "gauge spin"
+    recorder.sent.clear()
+    sampler.sample(IsingProblem(np.zeros(4), 0.2 * symmetric(rng, (), 4, 2)))
+    assert len(recorder.sent[0][0]) == 4  # no fields, no gauge spin
+
+
+def test_minimize_without_fields(rng: np.random.Generator) -> None:
+    h = rng.choice([-1.0, 1.0], size=(4, 5))
+    sampler = DWave(child=Recorder(), num_reads=50, fast_anneal=True, annealing_time=0.5)
+    state, _ = sampler.minimize(IsingProblem(h, 0.01 * symmetric(rng, (), 5, 2)))
+    np.testing.assert_array_equal(state, h)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, r"needs annealing_time, in microseconds: 0.005 for 5 nanoseconds"),
+        (
+            {"annealing_time": 0.004},
+            r"annealing_time=0.004 .* fast_anneal_time_range \[0.005, 2000",
+        ),
+        ({"annealing_time": 1.0, "parameters": {"h_gain_schedule": [[0, 1]]}}, "h_gain_schedule"),
+        (
+            {"parameters": {"anneal_schedule": [[0, 0], [1, 0.5], [2, 1]]}},
+            "anneal_schedule of at most 2 points, .* has 3",
+        ),
+        (
+            {"parameters": {"anneal_schedule": [[0, 0], [0.001, 1]]}},
+            "the end of anneal_schedule=0.001 .*fast_anneal_time_range",
+        ),
+    ],
+)
+def test_rules_are_checked_here(options: dict[str, Any], message: str) -> None:
+    recorder = Recorder()
+    with pytest.raises(ValueError, match=message):
+        DWave(child=recorder, fast_anneal=True, **options).sample(IsingProblem(np.ones(2)))
+    assert not recorder.sent
+
+
+def test_a_solver_without_fast_anneals_says_so() -> None:
+    recorder = Recorder()
+    del recorder.parameters["fast_anneal"]
+    with pytest.raises(ValueError, match="has no parameter 'fast_anneal'"):
+        DWave(child=recorder, fast_anneal=True, annealing_time=1.0).sample(IsingProblem([1.0]))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"auto_scale": True}, ValueError, "auto_scale is always False here"),
+        ({"num_reads": 5}, ValueError, "num_reads has a place among"),
+        ({"anneal_schedul": []}, ValueError, "no parameter 'anneal_schedul' .did you mean"),
+        ([1], TypeError, "parameters must be a dict"),
+        ({"anneal_schedule": [[0, 0], [5, 1]]}, ValueError, "exclude each other"),
+    ],
+)
+def test_parameters_are_checked(parameters: Any, error: type, message: str) -> None:
+    with pytest.raises(error, match=message):
+        DWave(child=Recorder(), annealing_time=5.0, parameters=parameters).sample(
+            IsingProblem([1.0])
+        )
+
+
+def test_parameters_reach_the_child_in_plain_types() -> None:
+    recorder = Recorder()
+    parameters = {
+        "readout_thermalization": np.float64(3.0),
+        "anneal_schedule": np.array([[0.0, 0.0], [20.0, 1.0]]),
+    }
+    DWave(child=recorder, num_reads=1, parameters=parameters).sample(IsingProblem([1.0]))
+    sent = recorder.sent[0][1]
+    assert type(sent["readout_thermalization"]) is float
+    assert sent["anneal_schedule"] == [[0.0, 0.0], [20.0, 1.0]]

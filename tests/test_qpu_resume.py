@@ -1,8 +1,7 @@
 """Calls to a D-Wave service that broke off, finished later: nothing is lost or paid for twice."""
 
-import json
+import dataclasses
 import os
-import pickle
 import signal
 import subprocess
 import sys
@@ -16,18 +15,14 @@ import pytest
 from dwave.system import DWaveSampler
 from fake_sapi import TOKEN, FakeSapi
 from fixtures import PAIR
+from given_up import given_up
 from qpu_standins import Recorder
 
 from isingsample import IsingProblem, SampleResult
-from isingsample.errors import (
-    BackendError,
-    BackendInterrupt,
-    BackendTimeoutError,
-    ProblemFailedError,
-)
+from isingsample.errors import BackendError, BackendTimeoutError, ProblemFailedError
+from isingsample.qpu_calibration import QPUCalibration, store_scale
 from isingsample.qpu_job import QPUJob
 from isingsample.samplers import _qpu_submissions
-from isingsample.samplers._qpu_journal import Journal
 from isingsample.samplers.qpu import DWave
 
 SUBMIT = "POST .*problems/"
@@ -50,18 +45,6 @@ def problem(rng: np.random.Generator) -> IsingProblem:
     return IsingProblem(
         rng.normal(size=(6, 8)), 0.3 * np.ones((8, 8)) - 0.3 * np.eye(8), present=present
     )
-
-
-def given_up(sapi: FakeSapi, problem: IsingProblem, **options: Any) -> QPUJob:
-    """The job of a call that was answered in part: the solver keeps two problems."""
-    sapi.held = {0, 3}
-    with (
-        DWave(token=TOKEN, max_tiles=1, num_reads=20, timeout=1, **options) as hasty,
-        pytest.raises(BackendTimeoutError) as caught,
-    ):
-        hasty.sample(problem, beta=0.7, seed=5)
-    sapi.held = set()
-    return caught.value.job
 
 
 def assert_same(result: SampleResult, expected: SampleResult) -> None:
@@ -90,6 +73,37 @@ def test_a_resumed_call_gives_what_it_would_have_given(
     assert_same(result, expected)
     other = sampler.sample(problem, beta=0.7, seed=6)
     assert (other.samples != expected.samples).any()
+
+
+@pytest.mark.parametrize("options", [{}, {"fast_anneal": True, "annealing_time": 0.01}])
+def test_batches_in_tiles_resume(
+    sapi: FakeSapi, rng: np.random.Generator, options: dict[str, Any]
+) -> None:
+    J = 0.2 * (np.ones((6, 6)) - np.eye(6))
+    problem = IsingProblem(rng.normal(size=(100, 6)), J)
+    with DWave(token=TOKEN, num_reads=20, timeout=30, **options) as sampler:
+        expected = sampler.sample(problem, seed=8)
+        assert 1 < expected.info["num_submissions"] < 50
+        sapi.held = {len(sapi.jobs) + 1}
+        with pytest.raises(BackendTimeoutError) as caught:
+            dataclasses.replace(sampler, timeout=0.5).sample(problem, seed=8)
+        sapi.held, posts = set(), sapi.count(SUBMIT)
+        assert_same(sampler.resume(caught.value.job, problem), expected)
+        assert sapi.count(SUBMIT) == posts
+
+
+def test_a_scale_that_is_calibrated_anew_is_not_the_jobs(
+    sapi: FakeSapi, sampler: DWave, problem: IsingProblem, tmp_path: Path
+) -> None:
+    def calibrated(scale: float) -> None:
+        found = QPUCalibration(scale, 1.0, 1.0, 0.1, True, ())
+        with DWave(token=TOKEN, num_reads=20) as like:
+            store_scale(tmp_path, like._setting(), found)
+
+    calibrated(0.5)
+    job = given_up(sapi, problem, scale="calibrated", cache_dir=tmp_path)
+    calibrated(0.25)
+    assert sampler.resume(job, problem).info["scale"] == 0.5
 
 
 def test_the_options_are_the_jobs(sapi: FakeSapi, sampler: DWave, problem: IsingProblem) -> None:
@@ -156,19 +170,6 @@ def test_a_dwave_sampler_of_ones_own_resumes(sapi: FakeSapi, problem: IsingProbl
         with pytest.raises(BackendTimeoutError):
             DWave(child=child, timeout=0.2).sample(PAIR.problem())
         sapi.held = set()
-
-
-def test_a_second_control_c_loses_no_ids(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Impatient:
-        def wait_id(self, timeout: float) -> str:
-            if timeout > 0:
-                raise KeyboardInterrupt
-            return "a"
-
-    journal = Journal(earlier=[None, None, "c"])
-    for _ in range(2):
-        journal.next_entry().sampleset = Impatient()
-    assert journal.problem_ids() == ("a", "a", "c")
 
 
 def test_a_resumed_call_can_break_off_again(
@@ -287,30 +288,3 @@ def test_a_child_that_keeps_no_answers(problem: IsingProblem, sapi: FakeSapi) ->
     job = given_up(sapi, PAIR.problem())
     with pytest.raises(ValueError, match="keeps no answers"):
         DWave(child=Recorder(chip_id="zephyr_160q_mock")).resume(job, PAIR.problem())
-
-
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"format": "isingsample.qpu_job.1"}', "\xff"])
-def test_files_that_hold_no_job(content: str, tmp_path: Path) -> None:
-    path = tmp_path / "job.json"
-    path.write_bytes(content.encode("latin-1"))
-    with pytest.raises(ValueError, match=r"job.json holds no job"):
-        QPUJob.load(path)
-
-
-def test_a_file_of_another_version(sapi: FakeSapi, tmp_path: Path) -> None:
-    path = tmp_path / "job.json"
-    given_up(sapi, PAIR.problem()).save(path)
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"format": "isingsample.qpu_job.9"}))
-    with pytest.raises(ValueError, match="made by another version"):
-        QPUJob.load(path)
-
-
-def test_errors_travel_with_their_jobs() -> None:
-    job = QPUJob("chip", {"num_reads": 5}, 1.0, "digest", ("a", None))
-    error = BackendTimeoutError("late")
-    error.job = job
-    for raised in (error, BackendInterrupt(job)):
-        copied = pickle.loads(pickle.dumps(raised))
-        assert copied.job == job
-        assert str(copied) == str(raised)
-        assert "1 of the submissions are at chip" in str(copied)

@@ -1,0 +1,54 @@
+"""What is left of a call that broke off: its job, in memory, in files and in errors."""
+
+import json
+import pickle
+from pathlib import Path
+
+import pytest
+from fake_sapi import FakeSapi
+from fixtures import PAIR
+from given_up import given_up
+
+from isingsample.errors import BackendInterrupt, BackendTimeoutError
+from isingsample.qpu_job import QPUJob
+from isingsample.samplers._qpu_journal import Journal
+
+
+def test_a_second_control_c_loses_no_ids() -> None:
+    class Impatient:
+        def wait_id(self, timeout: float) -> str:
+            if timeout > 0:
+                raise KeyboardInterrupt
+            return "a"
+
+    journal = Journal(earlier=[None, None, "c"])
+    for _ in range(2):
+        journal.next_entry().sampleset = Impatient()
+    assert journal.problem_ids() == ("a", "a", "c")
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"format": "isingsample.qpu_job.1"}', "\xff"])
+def test_files_that_hold_no_job(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "job.json"
+    path.write_bytes(content.encode("latin-1"))
+    with pytest.raises(ValueError, match=r"job.json holds no job"):
+        QPUJob.load(path)
+
+
+def test_a_file_of_another_version(sapi: FakeSapi, tmp_path: Path) -> None:
+    path = tmp_path / "job.json"
+    given_up(sapi, PAIR.problem()).save(path)
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"format": "isingsample.qpu_job.9"}))
+    with pytest.raises(ValueError, match="made by another version"):
+        QPUJob.load(path)
+
+
+def test_errors_travel_with_their_jobs() -> None:
+    job = QPUJob("chip", {"num_reads": 5}, 1.0, "digest", ("a", None))
+    error = BackendTimeoutError("late")
+    error.job = job
+    for raised in (error, BackendInterrupt(job)):
+        copied = pickle.loads(pickle.dumps(raised))
+        assert copied.job == job
+        assert str(copied) == str(raised)
+        assert "1 of the submissions are at chip" in str(copied)

@@ -26,6 +26,33 @@ from isingsample.samplers.qpu import DWave
             r"num_reads=5000 of 300 .*1.501e\+06 .*problem_run_duration_range \[0, 1e\+06\]",
         ),
         ({"num_reads": 5000}, {"problem_run_duration_range": [0, 90_000]}, "of 20 microseconds"),
+        (
+            {"parameters": {"readout_thermalization": 1e5}},
+            {},
+            r"readout_thermalization=100000 is outside readout_thermalization_range \[0, 10000\]",
+        ),
+        (
+            {"parameters": {"programming_thermalization": np.float32(-1)}},
+            {},
+            r"programming_thermalization=-1 is outside programming_thermalization_range",
+        ),
+        (
+            {"parameters": {"readout_thermalization": math.nan}},
+            {},
+            "readout_thermalization must be finite",
+        ),
+        (
+            {"parameters": {"anneal_schedule": [[t, t / 20] for t in range(21)]}},
+            {},
+            "anneal_schedule has 21 points, and max_anneal_schedule_points .* is 12",
+        ),
+        ({"parameters": {"seed": 1}}, {}, "has no parameter 'seed'"),
+        ({"parameters": {"num_sweeps": 100}}, {}, "has no parameter 'num_sweeps'"),
+        (
+            {"parameters": {"readout_thermalisation": 1}},
+            {},
+            "'readout_thermalisation' .did you mean 'readout_thermalization'",
+        ),
         ({"chain_strength": 2.5}, {}, r"chain_strength=2.5, .*extended_j_range \[-2, 1\]"),
         ({"chain_strength": 1.5}, {"per_qubit_coupling_range": [-1, 1]}, "per_qubit_coupling_ran"),
     ],

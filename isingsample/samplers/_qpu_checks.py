@@ -43,7 +43,18 @@ class Ranges:
             return float(self.properties.get(f"default_{name}", 0.0) if given is None else given)
 
         num_reads, schedule = arguments["num_reads"], arguments.get("anneal_schedule")
-        self._check(f"num_reads={num_reads}", num_reads, "num_reads_range")
+        for name, value in arguments.items():
+            # The range of annealing_time is that of the protocol in use, below.
+            if isinstance(value, (int, float)) and name != "annealing_time":
+                if not math.isfinite(value):
+                    raise ValueError(f"{name} must be finite, not {value}")
+                self._check(f"{name}={value:g}", value, f"{name}_range")
+        most = self.properties.get("max_anneal_schedule_points", math.inf)
+        if schedule is not None and len(schedule) > most:
+            raise ValueError(
+                f"anneal_schedule has {len(schedule)} points, and max_anneal_schedule_points of "
+                f"{self.solver} is {most}"
+            )
         anneal = time("annealing_time") if schedule is None else float(schedule[-1][0])
         if schedule is not None or "annealing_time" in arguments:
             name = "annealing_time" if schedule is None else "the end of anneal_schedule"

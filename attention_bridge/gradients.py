@@ -95,6 +95,12 @@ def up_probability(
     reads = 0 if result.samples is None else result.samples.shape[-2]
     if reads < least:
         raise _too_few_reads(gradient, sampler, reads)
+    if least and result.info["options"].get("chain_break_method") == "discard":
+        raise ValueError(
+            f"gradient={gradient!r} takes all reads of a problem, of which "
+            f"chain_break_method='discard' leaves some out; use 'majority_vote', or "
+            f"gradient='straight_through'"
+        )
     up = result.probability
     if gradient == "straight_through_hard":
         up = (result.samples[..., 0, :] > 0).to(up.dtype)  # type: ignore[index]

@@ -276,6 +276,8 @@ def to_sampleset(result: "SampleResult", index: tuple[int, ...] | int = ()) -> "
     place = {label: column for column, label in enumerate(result.problem.labels)}
     kept = [place[label] for label in one.labels]
     states = states[:, kept]
+    if "kept_reads" in result.info:
+        states = states[(states != 0).all(axis=-1)]  # without those that were discarded
     return dimod.SampleSet.from_samples(
         (states, list(one.labels)),
         vartype="SPIN",

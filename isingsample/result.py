@@ -1,11 +1,14 @@
 """What every sampler returns: moments with error bars, and the samples behind them."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from isingsample._arrays import Array, deepcopied, like
+import numpy as np
+
+from isingsample._arrays import Array, deepcopied, like, namespace, to_numpy
 from isingsample.couplings import DENSE_LIMIT, check_dense_size
 from isingsample.problem import IsingProblem
 
@@ -31,7 +34,7 @@ class SampleResult:
         std_error: one standard deviation of magnetization, (..., n): 0 when exact, NaN where
             the bias is not known.
         samples: (..., num_reads, n) int8 of -1 and +1 (0 at absent spins), each read in a row
-            of its own; None when the sampler drew none.
+            of its own; 0 throughout where a read was discarded; None when there are no samples.
         log_partition: ln sum_s exp(-beta E(s)), (...); None when the sampler has no access.
         info: how the result came about: "sampler", "options", "timing" in nanoseconds and
             whatever the sampler reports.
@@ -108,8 +111,18 @@ class SampleResult:
 
     @cached_property
     def energy(self) -> Array | None:
-        """Energy of each sample, (..., num_reads), in the units of h; None without samples."""
-        return None if self.samples is None else self.problem.energy(self.samples)
+        """Energy of each sample, (..., num_reads), in the units of h; NaN where a read was
+        discarded; None without samples."""
+        if self.samples is None or "kept_reads" not in self.info:
+            return None if self.samples is None else self.problem.energy(self.samples)
+        # A discarded read is 0 at every spin: some state stands in for it until it is NaN.
+        xp, shape = namespace(self.samples), self.samples.shape
+        present = np.ones(shape[-1], bool) if self.problem.present is None else self.problem.present
+        exists = np.broadcast_to(present[..., None, :], shape)
+        kept = (to_numpy(self.samples) != 0).any(axis=-1) | ~exists.any(axis=-1)
+        states = np.where(kept[..., None], to_numpy(self.samples), exists)
+        energy = self.problem.energy(like(states.astype(np.int8), self.samples, keep_dtype=True))
+        return xp.where(like(kept, self.samples, keep_dtype=True), energy, math.nan)
 
     def to_sampleset(self, index: tuple[int, ...] | int = ()) -> "dimod.SampleSet":
         """The samples of one problem as a dimod SampleSet, labelled, absent spins left out.

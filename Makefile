@@ -37,6 +37,7 @@ examples: $(VENV)/.all
 	$(BIN)/python examples/compare_samplers.py --windows 2 --reads 200 --out $(VENV)/compare.png
 	$(BIN)/python examples/leap_submit.py --mock --queries 4 --reads 200
 	$(BIN)/python examples/attention_layer.py --steps 50
+	$(BIN)/python examples/train_anneal.py $(VENV)/anneal.csv --quick
 	$(BIN)/python examples/tiny_shakespeare.py --quick --restart --out $(VENV)/study-text
 	$(BIN)/python examples/bracket_matching.py --quick --restart --out $(VENV)/study-brackets
 	$(BIN)/python examples/j_only.py --quick --restart --out $(VENV)/study-j-only

@@ -38,7 +38,7 @@ def contenders(
         "dqa": partial(get_sampler, "dqa", num_reads=num_reads),
         "dqa-raw": partial(get_sampler, "dqa", num_reads=num_reads, calibration="none"),
         "dqa-statevector": partial(_anneal, num_reads=num_reads),
-        "dqa-boltzmann": partial(_anneal, schedule="trained", num_reads=num_reads),
+        "dqa-boltzmann": partial(_boltzmann_anneal, num_reads),
         "dqa-refined": lambda: Refine(_anneal(num_reads=num_reads)),
         "dqa-metropolis": lambda: IndependenceMetropolis(_anneal(), num_reads),
         "dwave": partial(get_sampler, "dwave", num_reads=num_reads),
@@ -61,6 +61,12 @@ def contenders(
 def _anneal(**options: Any) -> Sampler:
     """A diabatic anneal on this package's own engine."""
     return get_sampler("dqa", engine="statevector", **options)
+
+
+def _boltzmann_anneal(num_reads: int) -> Sampler:
+    from isingsample.samplers.dqa import DQA
+
+    return DQA.preset("boltzmann", engine="statevector", num_reads=num_reads)
 
 
 def _optimising_annealer(num_reads: int) -> Sampler:

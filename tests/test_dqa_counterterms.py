@@ -114,6 +114,9 @@ def test_gradients_pass_through() -> None:
 def test_counterterms_are_checked() -> None:
     linear = second_order(Anneal(5.0, 200, 1, "linear"))
     np.testing.assert_allclose(linear, Counterterms(h=-0.391, J=-0.203), atol=0.005)
+    huge = IsingProblem(np.zeros(3), couplings(3, {(0, 1): 1e200, (1, 2): 1e200}))
+    with pytest.raises(ValueError, match="leaves the range of float64"):
+        ours(counterterms=(0.2, 0.1)).sample(huge)
     with pytest.raises(ValueError, match="did you mean 'analytic'"):
         ours(counterterms="analytical")
     with pytest.raises(ValueError, match=r"counterterms\[1\] must be finite"):

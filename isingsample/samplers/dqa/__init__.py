@@ -1,6 +1,7 @@
 """Diabatic quantum annealing, on Qiskit's simulators and primitives or on our own.
 
 schedule.py     A(s) and B(s)
+trained_curves.py  those of the named schedules, as tables
 anneal.py       the angles of each Trotter step
 circuit.py      the circuit of a problem, or of a block of problems at once
 engines.py      what runs it, by name:

@@ -21,8 +21,8 @@ class Anneal:
         num_steps: Trotter steps.
         trotter_order: 1: each step is the problem, then the driver. 2: half of the driver, the
             problem, half of the driver.
-        schedule: "linear" (A = 1 - s, B = s), "trained", a Schedule, or a pair of functions
-            (A, B).
+        schedule: "linear" (A = 1 - s, B = s), "monotone", "trained", a Schedule, or a pair
+            of functions (A, B).
         convention: "unit": H = -A sum X + B E. "half": half of that, as D-Wave writes it. "GHz":
             half of that, A and B being frequencies in GHz.
 

@@ -100,6 +100,7 @@ def with_counterterms(block: Block, beta: Any, terms: Counterterms | None) -> Bl
         return block
     xp = namespace(block.h)
     others = like(1.0 - np.eye(block.num_spins), block.J)
-    h = block.h - terms.h * beta * xp.matmul(block.h, block.J)
-    J = block.J - terms.J * beta * others * xp.matmul(block.J, block.J)
+    with np.errstate(over="ignore", invalid="ignore"):  # refused once they are scaled
+        h = block.h - terms.h * beta * xp.matmul(block.h, block.J)
+        J = block.J - terms.J * beta * others * xp.matmul(block.J, block.J)
     return replace(block, h=h, J=J)

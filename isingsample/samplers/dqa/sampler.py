@@ -36,6 +36,7 @@ from isingsample.samplers.dqa.solve import (
     solutions,
 )
 from isingsample.samplers.dqa.statevector import StatevectorEngine
+from isingsample.samplers.dqa.trained_curves import COUNTERTERMS
 from isingsample.samplers.dqa.validity import field_range
 from isingsample.streams import Streams
 
@@ -45,7 +46,8 @@ PRECISIONS = ("single", "double")
 PRESETS: dict[str, dict[str, Any]] = {
     "default": {},
     "paper": {"total_time": 5.0, "num_steps": 200, "calibration": "none"},
-    "boltzmann": {"total_time": 5.0, "num_steps": 200, "schedule": "trained"},
+    "boltzmann": {"trotter_order": 2, "schedule": "trained", "counterterms": COUNTERTERMS},
+    "monotone": {"trotter_order": 2, "schedule": "monotone"},
     "slow": {"total_time": 20.0, "num_steps": 800},
 }
 _DISTRIBUTION_LIMIT = 20
@@ -73,8 +75,9 @@ class DQA(Sampler):
         total_time: duration tau of the anneal, in 1/energy (hbar = 1).
         num_steps: Trotter steps.
         trotter_order: 1 (problem, then driver) or 2 (half driver, problem, half driver).
-        schedule: "linear" (A = 1 - s, B = s), "trained", a Schedule (`Schedule.power`, `.table`,
-            `.from_csv`), or a pair of functions (A, B) of s.
+        schedule: "linear" (A = 1 - s, B = s), "monotone" or "trained" (for total time 5; "trained"
+            is for the counterterms of the preset "boltzmann"), a Schedule (`Schedule.power`,
+            `.table`, `.from_csv`), or a pair of functions (A, B) of s.
         calibration: "analytic" anneals h beta / beta_h, J beta / beta_J and K beta / beta_K and
             reports these temperatures in info. "fit" multiplies them by one number for the whole
             call, so that the batch has the mean energy of Boltzmann, or, on a primitive, so that
@@ -147,7 +150,9 @@ class DQA(Sampler):
         """A named setting, with further options.
 
         "default"; "paper": the published one (Kim & Park 2026, arXiv 2606.12478), not calibrated;
-        "boltzmann": the trained schedule, nearest to Boltzmann at the default's total time;
+        "boltzmann": the trained schedule and its counterterms, nearest to Boltzmann at the
+        default's total time;
+        "monotone": the same for annealers: A falls, B rises, and the problem is taken as it is;
         "slow": the linear schedule at four times that.
 
         Raises:

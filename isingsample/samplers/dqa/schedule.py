@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from isingsample import _validation as check
+from isingsample.samplers.dqa.trained_curves import MONOTONE, TIMES, TRAINED
 
 # What A and B of a schedule are multiplied by to be strengths of H in 1/time, hbar = 1.
 CONVENTIONS = {"unit": 1.0, "half": 0.5, "GHz": math.pi}
@@ -166,16 +167,9 @@ class Multiple:
         return self.factor * self.function(s)
 
 
-# Eleven knots of A and B, found by gradient descent through the anneal on the Kullback-Leibler
-# divergence from Boltzmann: 6 spins, total time 5, normal fields and couplings of standard
-# deviation 0.5 and 0.3. On fresh problems of 6 to 9 spins, and up to twice as strong, the
-# calibrated outcome is 2 to 4 times nearer to Boltzmann in total variation than that of the linear
-# schedule, and nearer than that of a linear schedule at total time 20.
-_TRAINED = Schedule.table(
-    [knot / 10 for knot in range(11)],
-    [1, 0.99, 0.97, 0.92, 0.84, 0.7, 0.61, 0.59, 0.42, 0.15, 0.03],
-    [0.36, 0.11, 0.45, 0.42, 0.5, 0.62, 0.58, 0.68, 0.94, 1.25, 3.85],
-)
-
-SCHEDULES = {"linear": Schedule.power(1.0), "trained": _TRAINED}
+SCHEDULES = {
+    "linear": Schedule.power(1.0),
+    "monotone": Schedule.table(TIMES, *MONOTONE),
+    "trained": Schedule.table(TIMES, *TRAINED),
+}
 ScheduleLike: TypeAlias = str | Schedule | Sequence[Callable[[float], float]]

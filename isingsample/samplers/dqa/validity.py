@@ -8,7 +8,7 @@ from isingsample.samplers.dqa.anneal import Anneal
 from isingsample.samplers.dqa.statevector import StatevectorEngine
 
 _LARGEST_ERROR = 0.1
-_FIELDS = np.linspace(0.0, 8.0, 161)
+_FIELDS = np.concatenate([np.linspace(0.0, 8.0, 161), np.geomspace(8.2, 820.0, 200)])
 
 
 def field_range(anneal: Anneal) -> float:
@@ -16,7 +16,7 @@ def field_range(anneal: Anneal) -> float:
 
     Returns:
         h as the circuit has it, right being tanh(beta_h h) with the beta_h of linear response:
-        infinite if beta_h h = 8 is still right, NaN if beta_h is not above 0.
+        infinite if beta_h h = 820 is still right, NaN if beta_h is not above 0.
     """
     if not anneal.betas.h > 0:
         return math.nan

@@ -6,9 +6,12 @@ module needs none, so that it can say what is missing.
 
 import sys
 import warnings
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from isingsample.errors import BackendError, CredentialsError, IsingSampleError
+
+if TYPE_CHECKING:
+    from isingsample.qpu_job import QPUJob
 
 _BAD_INPUT = 2
 _NO_CREDENTIALS = 3
@@ -34,11 +37,14 @@ def main() -> None:
         with warnings.catch_warnings():
             warnings.showwarning = _warn  # type: ignore[assignment]  # it has no use for the rest
             status = app(standalone_mode=False)
-    except (KeyboardInterrupt, typer.Abort):
+    except (KeyboardInterrupt, typer.Abort) as interrupt:
+        _keep_job(interrupt)
         sys.exit(_INTERRUPTED)
     except CredentialsError as error:
+        _keep_job(error)
         _fail(str(error), _NO_CREDENTIALS)
     except BackendError as error:
+        _keep_job(error)
         _fail(str(error), _NO_BACKEND)
     except (IsingSampleError, ValueError, TypeError, OSError, MemoryError) as error:
         _fail(str(error) or type(error).__name__)
@@ -47,6 +53,16 @@ def main() -> None:
             raise
         _fail(error.format_message())  # type: ignore[attr-defined]  # as all usage errors can
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _keep_job(error: BaseException) -> None:
+    """Save what has been submitted to a remote solver, and is paid for, in the current folder."""
+    job: QPUJob | None = getattr(error, "job", None)
+    if job is not None:
+        name = next(known for known in job.problem_ids if known)
+        path = f"isingsample-job-{name}.json"
+        job.save(path)
+        _say(f"kept in {path}: DWave().resume(QPUJob.load({path!r}), problem) goes on from there")
 
 
 def _fail(message: str, status: int = _BAD_INPUT) -> NoReturn:

@@ -9,6 +9,10 @@ from command_line import Done
 from dwave.system import DWaveSampler
 from fake_sapi import TOKEN, FakeSapi, Fault
 
+from isingsample.formats import load_problem
+from isingsample.qpu_job import QPUJob
+from isingsample.samplers.qpu import DWave
+
 
 def rows(text: str) -> dict[str, list[str]]:
     """The tables in a text, by first column."""
@@ -146,3 +150,20 @@ def test_batches_beyond_the_solver(run: Callable[..., Done]) -> None:
         done = run("dwave", "check", *batch, DWAVE_API_TOKEN=TOKEN)
         assert done.returncode == 2
         assert message in done.stderr
+
+
+def test_solve_keeps_what_it_has_submitted(
+    run: Callable[..., Done], sapi: FakeSapi, nowhere: Path
+) -> None:
+    (nowhere / "pair.txt").write_text("0 0 -1.0\n0 1 -0.5\n")
+    sapi.held = "all"
+    late = ("--sampler", "dwave", "--option", "timeout=0.3", "--option", "num_reads=20")
+    done = run("solve", "pair.txt", *late, DWAVE_API_TOKEN=TOKEN)
+    assert done.returncode == 4
+    (path,) = nowhere.glob("isingsample-job-*.json")
+    assert f"kept in {path.name}" in done.stderr
+    sapi.held = set()
+    with DWave() as sampler:
+        result = sampler.resume(QPUJob.load(path), load_problem(Path("pair.txt")))
+    assert result.magnetization[0] > 0
+    assert len(sapi.jobs) == 1

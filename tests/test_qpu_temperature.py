@@ -165,7 +165,7 @@ def test_discarded_reads_do_not_count() -> None:
 
 def test_where_no_read_is_left_the_error_names_the_query() -> None:
     clique = 0.01 * (np.ones((24, 24)) - np.eye(24))
-    message = r"problem 0 of the batch has no read left: in each of 2000 .* majority_vote"
+    message = r"problem 0 of the batch has no read left: in each of 2000 .*majority_vote"
     with pytest.raises(BackendError, match=message):
         torn().sample(IsingProblem(np.ones((1, 24)), clique))
 

@@ -142,7 +142,6 @@ def test_trained_settings_are_nearer_to_boltzmann(
     assert trained < linear / times
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::isingsample.errors.WeakFieldWarning")
 @pytest.mark.parametrize("n", [10, 12])
 def test_larger_problems_too(n: int) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attention_bridge._linear_response import responses
 from attention_bridge.symmetry import symmetrised
 from isingsample import IsingProblem, SampleResult
 from isingsample._once import once_only
@@ -134,13 +135,13 @@ def _alone(g: Tensor, around: Averages, problem: IsingProblem, beta: float) -> T
 
 
 def _together(g: Tensor, around: Averages, problem: IsingProblem, beta: float) -> Tensor:
-    """The response of all spins, (1/D - beta B)^-1 g with B = df/dm."""
+    """The response of all spins, with D on the diagonal of its matrix."""
 
-    def response(m: Tensor, g: Tensor, h: Tensor, *couplings: Tensor) -> Tensor:
-        v: Tensor = _NAIVE.response(g, m, *(beta * c for c in couplings))
-        return v
+    def response(m: Tensor, up: Tensor, g: Tensor, h: Tensor, *couplings: Tensor) -> Tensor:
+        B = beta * _NAIVE.jacobian(m, *couplings)
+        return responses(g, 4 * up * (1 - up), B)
 
-    return _over_blocks(problem, response, around.m, g)
+    return _over_blocks(problem, response, around.m, around.up, g)
 
 
 # By the name of the estimator, the gradient at beta times the field of that at m.
@@ -150,7 +151,8 @@ RESPONSES: dict[str, Callable[[Tensor, Averages, IsingProblem, float], Tensor]] 
     "mean_field": _together,
 }
 _ZERO = np.zeros(())  # an offset of the energy changes no response
-_NAIVE = Equation(False, DampedIteration(max_iterations=1000, damping=0.5, tolerance=1e-6))
+# Nothing is iterated here: only its fields are wanted.
+_NAIVE = Equation(False, DampedIteration(max_iterations=1, damping=0.0, tolerance=1.0))
 
 
 def _over_blocks(

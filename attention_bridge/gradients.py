@@ -23,10 +23,10 @@ The estimators, by name:
   correlated: nothing passes from one spin to another.
 - "straight_through_hard": the same backward; forward the first read of each query instead of
   averages, so that a key is attended to or not.
-- "mean_field": the sampler's moments forward, and backward the response of the naive mean-field
-  equation around them, (1/D - beta J)^-1 g with D = 1 - m^2. What passes between spins is right to
-  first order in J. Where the equation has no stable response (couplings that order the spins by
-  themselves) it is that of straight_through, and a warning says for how many queries.
+- "mean_field": the sampler's moments forward, and backward the response of all spins together in
+  adaptive mean-field theory, (diag(x) - beta J)^-1 g with the x that gives it the diagonal 1 - m^2
+  (Opper & Winther 2001). What passes between spins is right to first order in J, and stable for
+  any. It needs no samples, and n**3 operations for each query.
 - "auto": exact where the sampler is differentiable, correlation for thermal samples of two reads
   or more, straight_through for all else.
 

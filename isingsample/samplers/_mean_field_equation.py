@@ -62,6 +62,12 @@ class Equation:
             total = total - v * ((1 - m * m) @ squares) + 2 * m * ((m * v) @ squares)
         return total
 
+    def jacobian(self, m: Array, J: Array, K: Array | None = None) -> Array:
+        """B of each query, as a matrix: (groups, queries, n, n)."""
+        directions = like(np.eye(m.shape[-1]), m) + namespace(m).zeros_like(m)[..., None]
+        by_query = (None if c is None else c[:, None] for c in (J, K))
+        return self.bend(directions, m[..., None, :], *by_query)
+
     def response(self, g: Array, m: Array, *couplings: Array) -> Array:
         """R g with R = dm/dh = (1/D - B)^-1 and D = 1 - m^2, at a solution m.
 
@@ -89,9 +95,7 @@ class Equation:
         """
         xp = namespace(m)
         eye = like(np.eye(m.shape[-1]), m)
-        directions = eye + xp.zeros_like(m)[..., None]  # (groups, queries, n, n)
-        by_query = (None if c is None else c[:, None] for c in (J, K))
-        B = self.bend(directions, m[..., None, :], *by_query)
+        B = self.jacobian(m, J, K)
         slope = 1 - m * m
         root = xp.sqrt(detach(slope))
         scaled = eye - root[..., :, None] * detach(B) * root[..., None, :]

@@ -3,10 +3,10 @@
     OMP_NUM_THREADS=1 python examples/train_anneal.py trained.csv
     OMP_NUM_THREADS=1 python examples/train_anneal.py monotone.csv --monotone --no-counterterms
 
-made the tables "trained" and "monotone" of isingsample/samplers/dqa/schedule.py, in some ten
-minutes each. Every step draws new problems, anneals them on this package's own engine, and follows
-the gradient of the total variation back through all Trotter steps. Stop it whenever you like: the
-same command goes on from the file beside the table. --quick shows all of it in half a minute.
+made the tables of isingsample/samplers/dqa/trained_curves.py, in a few minutes of one core each.
+Every step draws new problems, anneals them on this package's own engine, and follows the gradient
+of the total variation back through all Trotter steps. Stop it whenever you like: the same command
+goes on from the file beside the table. --quick shows all of it in half a minute.
 """
 
 import csv

@@ -39,8 +39,8 @@ def contenders(
         "dqa-raw": partial(get_sampler, "dqa", num_reads=num_reads, calibration="none"),
         "dqa-statevector": partial(_anneal, num_reads=num_reads),
         "dqa-boltzmann": partial(_boltzmann_anneal, num_reads),
-        "dqa-refined": lambda: Refine(_anneal(num_reads=num_reads)),
-        "dqa-metropolis": lambda: IndependenceMetropolis(_anneal(), num_reads),
+        "dqa-refined": lambda: Refine(_boltzmann_anneal(num_reads)),
+        "dqa-metropolis": lambda: IndependenceMetropolis(_boltzmann_anneal(None), num_reads),
         "dwave": partial(get_sampler, "dwave", num_reads=num_reads),
         "dwave-mock": partial(_mock_annealer, num_reads, seed),
     }
@@ -63,7 +63,8 @@ def _anneal(**options: Any) -> Sampler:
     return get_sampler("dqa", engine="statevector", **options)
 
 
-def _boltzmann_anneal(num_reads: int) -> Sampler:
+def _boltzmann_anneal(num_reads: int | None) -> Sampler:
+    """The anneal nearest to a Boltzmann distribution."""
     from isingsample.samplers.dqa import DQA
 
     return DQA.preset("boltzmann", engine="statevector", num_reads=num_reads)

@@ -134,7 +134,10 @@ class DQA(Sampler):
         _ = self._anneal  # refuses its own options
         check.check_choice("calibration", self.calibration, CALIBRATIONS)
         if self._counterterms is not None and self.calibration != "analytic":
-            raise ValueError("counterterms go with calibration='analytic'")
+            raise ValueError(
+                f"counterterms go with calibration='analytic', not {self.calibration!r}; leave "
+                f"them out with counterterms=None"
+            )
         if self.num_reads is not None:
             check.check_count("num_reads", self.num_reads)
         check.check_count("max_spins", self.max_spins)

@@ -9,23 +9,32 @@ On Leap, with the token from --token, the variable DWAVE_API_TOKEN or a configur
 
     python examples/leap_submit.py --reads 500 --annealing-time 20 --job job.json
 
+See first what it would cost, and set the temperature before:
+
+    python examples/leap_submit.py --queries 1000 --dry-run
+    python examples/leap_submit.py --queries 250 --calibrate
+
 Should that break off, by a timeout, a lost connection or Ctrl-C, then job.json keeps what has been
 submitted, and the same command finishes it.
 """
 
 import argparse
+import dataclasses
 from pathlib import Path
 
 import numpy as np
 
 from isingsample import IsingProblem, IsingSampleError, SampleResult, get_sampler
 from isingsample.errors import BackendError
+from isingsample.qpu_estimate import QPUEstimate
 from isingsample.qpu_job import QPUJob
 from isingsample.samplers.qpu import DWave
 
+_FASTEST = 0.005  # microseconds
 
-def main(arguments: list[str] | None = None) -> SampleResult:
-    """Submit, wait and print the table; returns what came back."""
+
+def main(arguments: list[str] | None = None) -> SampleResult | QPUEstimate:
+    """Submit, wait and print the table; returns what came back, or what it would cost."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--mock", action="store_true", help="use a local stand-in for the annealer")
     parser.add_argument("--token", help="Leap API token")
@@ -33,18 +42,24 @@ def main(arguments: list[str] | None = None) -> SampleResult:
     parser.add_argument("--region", help="such as eu-central-1 (default: na-west-1)")
     parser.add_argument("--reads", type=int, default=200, help="anneals of each problem")
     parser.add_argument("--queries", type=int, default=4, help="problems: queries that share J")
-    parser.add_argument("--length", type=int, default=8, help="spins of each problem: keys")
+    parser.add_argument("--spins", type=int, default=8, help="of each problem: keys")
+    parser.add_argument("--dry-run", action="store_true", help="say the cost, submit nothing")
+    parser.add_argument(
+        "--calibrate", action="store_true", help="find the scale for beta = 1 first"
+    )
+    parser.add_argument("--fast-anneal", action="store_true", help="by default of 5 nanoseconds")
     parser.add_argument("--annealing-time", type=float, help="of each read, in microseconds")
     parser.add_argument("--timeout", type=float, default=600.0, help="seconds for an answer")
     parser.add_argument("--job", type=Path, help="file that keeps a call that breaks off")
     parser.add_argument("--seed", type=int, default=0, help="of the problems")
     options = parser.parse_args(arguments)
-    if min(options.queries, options.length, options.reads) < 1:
-        parser.error("--queries, --length and --reads must be at least 1")
+    if min(options.queries, options.spins, options.reads) < 1:
+        parser.error("--queries, --spins and --reads must be at least 1")
 
-    problem = attention_like(options.queries, options.length, options.seed)
-    common = {"num_reads": options.reads, "annealing_time": options.annealing_time}
-    common["timeout"] = options.timeout
+    problem = attention_like(options.queries, options.spins, options.seed)
+    anneal = options.annealing_time or (_FASTEST if options.fast_anneal else None)
+    common = {"num_reads": options.reads, "annealing_time": anneal, "timeout": options.timeout}
+    common["fast_anneal"] = options.fast_anneal
     if options.mock:
         from isingsample.mock_qpu import mock_dwave
 
@@ -54,11 +69,25 @@ def main(arguments: list[str] | None = None) -> SampleResult:
     try:
         exact = get_sampler("exact").sample(problem)
         with get_sampler("dwave", **common, **place) as sampler:
+            if options.dry_run:
+                estimate = sampler.estimate(problem)
+                print(estimate)
+                return estimate
+            if options.calibrate:
+                sampler = calibrated(sampler, problem, options.seed)
             result = submitted(sampler, problem, options)
     except (IsingSampleError, ValueError) as error:  # no token, no network, out of range
         raise SystemExit(f"{type(error).__name__}: {error}") from None
     report(result, exact)
     return result
+
+
+def calibrated(sampler: DWave, problem: IsingProblem, seed: int) -> DWave:
+    """The sampler with the scale that makes its reads have beta = 1."""
+    found = sampler.calibrate(problem, seed=seed)
+    for scale, beta, error in found.trials:
+        print(f"scale {scale:.4g}: beta_effective {beta:.3f} +- {error:.3f}")
+    return dataclasses.replace(sampler, scale=found.scale)
 
 
 def submitted(sampler: DWave, problem: IsingProblem, options: argparse.Namespace) -> SampleResult:
@@ -91,6 +120,15 @@ def report(result: SampleResult, exact: SampleResult) -> None:
     print(
         f"scale {info['scale']:.3g}, chain strength {info['chain_strength']:.3g}, "
         f"longest chain {info['max_chain_length']}"
+    )
+    estimated = info["qpu_seconds_estimated"]
+    print(
+        f"{info['num_submissions']} submissions, estimated QPU access time "
+        + (f"{estimated:.3g} s" if estimated is not None else "not known: no timing data")
+    )
+    print(
+        f"beta_effective {info['beta_effective']:.3f} +- {info['beta_effective_std_error']:.3f}, "
+        f"where 1 was asked for"
     )
     row = "{:>5}  {:>10}  {:>10}  {:>17}  {:>13}  {}"
     print(

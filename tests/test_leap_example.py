@@ -14,15 +14,42 @@ EXAMPLE = Path(__file__).parents[1] / "examples" / "leap_submit.py"
 
 def test_on_the_mock(capsys: pytest.CaptureFixture[str]) -> None:
     main = runpy.run_path(str(EXAMPLE))["main"]
-    arguments = "--mock --reads 100 --queries 3 --length 5 --annealing-time 20 --seed 2"
+    arguments = "--mock --reads 100 --queries 3 --spins 5 --annealing-time 20 --seed 2"
     result = main(arguments.split())
     assert result.samples.shape == (3, 100, 5)
     assert result.info["options"]["annealing_time"] == 20.0
     printed = capsys.readouterr().out
     for problem_id in result.info["problem_ids"]:
         assert problem_id in printed
-    for word in ("exact", "chain breaks", "qpu_access_time", "scale 1"):
+    for word in ("exact", "chain breaks", "qpu_access_time", "scale 1", "beta_effective"):
         assert word in printed
+
+
+def test_a_dry_run_submits_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    main = runpy.run_path(str(EXAMPLE))["main"]
+    estimate = main(["--mock", "--dry-run", "--queries", "300", "--spins", "5"])
+    assert (estimate.num_problems, estimate.num_submissions) == (300, 1)
+    assert "s for 1000 problems" in capsys.readouterr().out
+
+
+def test_calibration_and_fast_anneal(capsys: pytest.CaptureFixture[str]) -> None:
+    main = runpy.run_path(str(EXAMPLE))["main"]
+    result = main(
+        [
+            "--mock",
+            "--calibrate",
+            "--fast-anneal",
+            "--queries",
+            "3",
+            "--spins",
+            "2",
+            "--reads",
+            "100",
+        ]
+    )
+    printed = capsys.readouterr().out
+    assert f"scale {result.info['scale']:.4g}: beta_effective" in printed
+    assert result.info["options"]["annealing_time"] == 0.005
 
 
 def test_options_out_of_range_end_in_one_line() -> None:
@@ -30,7 +57,7 @@ def test_options_out_of_range_end_in_one_line() -> None:
     with pytest.raises(SystemExit, match="annealing_time_range"):
         main(["--mock", "--annealing-time", "1e6"])
     with pytest.raises(SystemExit, match="TooLargeError"):
-        main(["--mock", "--length", "40"])
+        main(["--mock", "--spins", "40"])
 
 
 def test_without_a_token_it_says_what_to_do(tmp_path: Path) -> None:

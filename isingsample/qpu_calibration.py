@@ -93,7 +93,7 @@ def measured_beta(result: SampleResult) -> EffectiveBeta:
     found = effective_beta(
         some, reads, weights=kept.astype(int), num_bootstrap=_NUM_BOOTSTRAP, seed=0
     )
-    return EffectiveBeta(found.beta / peak, found.std_error / peak)
+    return EffectiveBeta(float(found.beta / peak), float(found.std_error / peak))
 
 
 def search(

@@ -267,7 +267,7 @@ class DWave(ResumableMinimizer):
             measure, float(beta), start=float(start or 1.0), most=most, num_trials=num_trials
         )
         scale, found, error = trials[-1]
-        converged = abs(found - beta) <= error
+        converged = bool(abs(found - beta) <= error)
         result = QPUCalibration(scale, float(beta), found, error, converged, tuple(trials))
         if not (store and converged):
             return result

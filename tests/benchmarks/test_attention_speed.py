@@ -125,8 +125,7 @@ def test_exact_beside_softmax(benchmark: BenchmarkFixture, note: Note, length: i
 
 @pytest.mark.parametrize("length", [16, 64, 256])
 def test_samplers_beside_softmax(benchmark: BenchmarkFixture, note: Note, length: int) -> None:
-    # Fewer sequences of great length: as many positions in a batch.
-    batch = max(1, BATCH * 16 // length)
+    batch = 256 // length  # 256 positions in each step
     options = {"is_causal": False, "batch": batch}
     steps = {"softmax": training_step(length, mode="softmax", **options)}
     steps |= {name: training_step(length, **options, **layer) for name, layer in SAMPLED.items()}

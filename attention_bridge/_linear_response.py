@@ -17,8 +17,9 @@ self-concordant function (Nesterov & Nemirovskii 1994; Boyd & Vandenberghe, Conv
 import torch
 from torch import Tensor
 
-_LARGEST_STEPS = 100
+_LARGEST_STEPS = 1000  # for rigid problems; 20 are many
 _TOLERANCE = 1e-8  # of the Newton decrement, in float64
+_RIGID = 1e4
 _QUADRATIC = 0.25  # a Newton decrement below which full steps converge
 
 
@@ -36,6 +37,8 @@ def responses(g: Tensor, slope: Tensor, B: Tensor) -> Tensor:
     # Scaled by the root of D, where D may be 0: diag(y) - S B S has an inverse with diagonal 1.
     root = slope.double().clamp(min=0).sqrt()
     scaled = root[..., :, None] * B.double() * root[..., None, :]
+    # Spins coupled so strongly move as one, to 1e-4; stronger ones would only lose digits.
+    scaled = scaled.clamp(-_RIGID, _RIGID)
     inverse = _with_unit_diagonal(scaled)
     found = root * (inverse @ (root * g.double())[..., None])[..., 0]
     return found.to(g.dtype)
@@ -43,13 +46,23 @@ def responses(g: Tensor, slope: Tensor, B: Tensor) -> Tensor:
 
 def _with_unit_diagonal(B: Tensor) -> Tensor:
     """(diag(y) - B)^-1 with the y for which its diagonal is 1: (..., n, n)."""
-    y = 1 + B.abs().sum(-1)  # dominates each row, so that diag(y) - B is positive
+    y = _start(B)
     for _ in range(_LARGEST_STEPS):
         inverse = torch.cholesky_inverse(torch.linalg.cholesky(torch.diag_embed(y) - B))
         missing = inverse.diagonal(dim1=-2, dim2=-1) - 1
-        step = torch.linalg.solve(inverse.square(), missing[..., None])[..., 0]
+        curvature = torch.linalg.cholesky(inverse.square())
+        step = torch.cholesky_solve(missing[..., None], curvature)[..., 0]
         decrement = (missing * step).sum(-1, keepdim=True).clamp(min=0).sqrt()
         if not (decrement > _TOLERANCE).any():
             break
         y = y + step / torch.where(decrement > _QUADRATIC, 1 + decrement, 1.0)
     return inverse
+
+
+def _start(B: Tensor) -> Tensor:
+    """Some y for which diag(y) - B is positive: (..., n)."""
+    # The first terms of the answer for weak B (Thouless, Anderson & Palmer), where that will do;
+    # otherwise what dominates each row.
+    weak, safe = 1 + B.square().sum(-1), 1 + B.abs().sum(-1)
+    failed = torch.linalg.cholesky_ex(torch.diag_embed(weak) - B).info > 0
+    return torch.where(failed[..., None], safe, weak)

@@ -71,12 +71,20 @@ def test_mean_field_is_nearer_to_the_exact_gradient(strength):
         assert (found - truth).norm() < (other - truth).norm() / gain
 
 
-def test_response_of_saturated_and_of_ordered_spins():
+@pytest.mark.parametrize("strength", [30.0, 1e4, 1e12])
+def test_response_of_saturated_and_of_rigid_spins(strength):
     h = torch.tensor([[100.0, -100.0, 0.3], [0.1, -0.2, 0.05]], requires_grad=True)
-    W = torch.full((3, 3), 30.0, requires_grad=True)
+    W = torch.full((3, 3), strength, requires_grad=True)
+    with torch.no_grad():
+        h[0] *= strength
     found = grads_of(up(h, W, sampler=Approximate(), gradient="mean_field"), h, W)
     assert all(grad.isfinite().all() for grad in found)
-    assert (found[0][0, :2].abs() < 1e-20).all()
+    assert (found[0][0].abs() < 1e-20).all()
+    # Without fields all spins move as one, by as much as a spin alone.
+    free = torch.zeros(1, 3, requires_grad=True)
+    p = up(free, W, sampler=Approximate(), gradient="mean_field")
+    (found,) = torch.autograd.grad(p[0, 0], free)
+    torch.testing.assert_close(found, torch.full((1, 3), 0.5), rtol=0.02, atol=0.0)
 
 
 def test_a_hard_pattern_is_a_read_and_its_gradient_that_of_averages():

@@ -15,9 +15,10 @@ The estimators, by name:
 
 - "exact": autograd through the sampler itself, for those that are `differentiable` (`exact`
   twice).
-- "correlation": the two lines above, covariances over the samples of the forward pass. Unbiased
-  where the samples are Boltzmann and g does not depend on them; a nonlinear loss of the same
-  samples leaves a bias of order 1/reads. The noise falls as 1/sqrt(reads).
+- "correlation": the two lines above, covariances over the samples of the forward pass (elsewhere
+  called the covariance or fluctuation-response estimator). Unbiased where the samples are
+  Boltzmann and g does not depend on them; a nonlinear loss of the same samples leaves a bias of
+  order 1/reads. The noise falls as 1/sqrt(reads).
 - "straight_through": the sampler's moments forward, and backward as if m = tanh(beta (h + J m))
   with the m on the right held fixed. Adds no noise but that of m, and is biased where spins are
   correlated: nothing passes from one spin to another.

@@ -1,5 +1,6 @@
 """The spins, pairs and triples whose averages a fit matches, in one row of numbers."""
 
+import math
 from dataclasses import dataclass
 from itertools import combinations, permutations
 from typing import Any
@@ -8,8 +9,10 @@ import numpy as np
 
 from isingsample import _validation as check
 from isingsample._arrays import to_numpy
+from isingsample._memory import available_memory, readable_bytes
 from isingsample.couplings import SparseCouplings
 from isingsample.energies import spin_table
+from isingsample.errors import TooLargeError
 from isingsample.problem import IsingProblem
 from isingsample.result import SampleResult
 from isingsample.samplers._pairs import shot_noise
@@ -17,6 +20,8 @@ from isingsample.samplers.base import Sampler
 from isingsample.samplers.exact import Exact
 
 _ENTRIES = 2**24  # of temporary arrays
+_BYTES_EACH = 24  # of a product in a pattern: three floats while it is made
+_BYTES_LISTED = 200  # of its spins, and the model's numbers for it
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,10 +39,13 @@ class Statistics:
     is_sparse: bool
 
     @classmethod
-    def chosen(cls, num_spins: int, fields: bool, edges: Any, triples: Any) -> "Statistics":
+    def chosen(
+        cls, num_patterns: int, num_spins: int, fields: bool, edges: Any, triples: Any
+    ) -> "Statistics":
         """Those that a caller named.
 
         Args:
+            num_patterns: how many states they will be computed for at a time.
             num_spins: n.
             fields: all single spins, or none.
             edges: "all", or (edges, 2) distinct spins of each pair.
@@ -45,7 +53,9 @@ class Statistics:
 
         Raises:
             TypeError, ValueError: edges or triples that are no such thing.
+            TooLargeError: there are too many of them to hold.
         """
+        _check_size(num_patterns, num_spins, edges, triples)
         singles = np.arange(num_spins if fields else 0)[:, None]
         pairs = _tuples("edges", edges, 2, num_spins)
         threes = np.empty((0, 3), int)
@@ -62,7 +72,7 @@ class Statistics:
 
     def of(self, states: np.ndarray) -> np.ndarray:
         """The products in each of (states, n): (states, size)."""
-        return np.concatenate([states[:, spins].prod(axis=-1) for spins in self.tuples], axis=1)
+        return np.concatenate([_products(states, spins) for spins in self.tuples], axis=1)
 
     def moments(self, result: SampleResult, sampler: Sampler) -> tuple[np.ndarray, np.ndarray]:
         """Averages in a sampler's result, and one standard deviation of their noise: (size,) both.
@@ -182,11 +192,34 @@ def _looked_up(
     return found
 
 
+def _check_size(num_patterns: int, num_spins: int, edges: Any, triples: Any) -> None:
+    """TooLargeError where the products of all patterns would not fit into memory."""
+    size = num_spins
+    for given, width in ((edges, 2), (triples, 3)):
+        listed = 0 if given is None else np.size(given) // width
+        size += math.comb(num_spins, width) if isinstance(given, str) else listed
+    needed, available = size * (_BYTES_EACH * num_patterns + _BYTES_LISTED), available_memory()
+    if needed > available:
+        raise TooLargeError(
+            f"{size} products of spins in {num_patterns} patterns take about "
+            f"{readable_bytes(needed)} of memory, where {readable_bytes(available)} are available; "
+            f"name fewer edges and triples, or take fewer patterns"
+        )
+
+
+def _products(states: np.ndarray, spins: np.ndarray) -> np.ndarray:
+    """The product of each of (tuples, width) in (states, n): (states, tuples)."""
+    product = states[:, spins[:, 0]]
+    for others in spins.T[1:]:
+        product *= states[:, others]
+    return product
+
+
 def _mean(states: np.ndarray, spins: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Weighted averages over (states, n) of the products of (tuples, width): (tuples,)."""
     step = max(1, _ENTRIES // max(1, len(states)))
     starts = range(0, len(spins), step)
-    parts = [weights @ states[:, spins[at : at + step]].prod(axis=-1) for at in starts]
+    parts = [weights @ _products(states, spins[at : at + step]) for at in starts]
     return np.concatenate([np.zeros(0), *parts])
 
 

@@ -131,6 +131,7 @@ def fit_couplings(
         TypeError: data that is not real numbers, or an option of the wrong kind.
         ValueError: data that is not a table of -1 and +1, an impossible option, or a sampler
             without correlations.
+        TooLargeError: the products of spins in all patterns would not fit into memory.
         FitInterrupt: Ctrl-C; the error has the model so far.
 
     Source: Tieleman, ICML 2008, for persistent chains; Polyak & Juditsky, SIAM J. Control Optim.
@@ -146,8 +147,9 @@ def fit_couplings(
     check.check_count("num_steps", num_steps)
     if check.check_number("beta", beta) <= 0:
         raise ValueError(f"beta must be above 0, not {beta:g}")
-    statistics = Statistics.chosen(spins.shape[1], fit_fields, edges, triples)
-    fields, first = np.zeros(spins.shape[1]), np.zeros(len(statistics.orders))
+    num_patterns, num_spins = spins.shape
+    statistics = Statistics.chosen(num_patterns, num_spins, fit_fields, edges, triples)
+    fields, first = np.zeros(num_spins), np.zeros(len(statistics.orders))
     if start is not None:
         first = beta * statistics.parameters(start)
         fields = to_numpy(start.h)

@@ -155,31 +155,3 @@ def test_data_of_any_kind_is_taken_and_left_alone(rng):
     torch = pytest.importorskip("torch")
     fit = fit_couplings(torch.from_numpy(data), Exact(), num_steps=50)
     np.testing.assert_allclose(fit.problem.J, expected)
-
-
-GOOD = [[1, -1], [1, 1]]
-
-
-@pytest.mark.parametrize(
-    ("data", "options", "error", "message"),
-    [
-        ([[1, 0], [1, 1]], {}, ValueError, r"data\[0, 1\] is 0.*2 \* x - 1"),
-        ([[1, 2], [1, 1]], {}, ValueError, r"data\[0, 1\] is 2"),
-        ([[1, np.nan]], {}, ValueError, "data"),
-        ([1, -1], {}, ValueError, r"data must have shape \(patterns, n\)"),
-        (np.zeros((0, 3)), {}, ValueError, r"data must have shape \(patterns, n\)"),
-        (np.zeros((3, 0)), {}, ValueError, r"data must have shape \(patterns, n\)"),
-        (None, {}, TypeError, "data is None"),
-        (["up"], {}, TypeError, "data must hold real numbers"),
-        (GOOD, {"sampler": "exakt"}, ValueError, "did you mean 'exact'"),
-        (GOOD, {"sampler": Exact}, TypeError, "sampler must be a Sampler"),
-        (GOOD, {"num_steps": 0}, ValueError, "num_steps must be at least 1"),
-        (GOOD, {"learning_rate": -1}, ValueError, "learning_rate must be at least 0"),
-        (GOOD, {"tolerance": "small"}, TypeError, "tolerance must be a number"),
-        (GOOD, {"beta": 0}, ValueError, "beta must be above 0"),
-        (GOOD, {"seed": 1.5}, TypeError, "seed must be"),
-    ],
-)
-def test_what_is_refused(data, options, error, message):
-    with pytest.raises(error, match=message):
-        fit_couplings(data, **({"sampler": Exact()} | options))

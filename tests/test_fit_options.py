@@ -8,7 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_fit import Drawn, patterns, planted
 
-from isingsample import Exact, Gibbs, IsingProblem, MeanField, SimulatedAnnealing
+from isingsample import (
+    Exact,
+    Gibbs,
+    IsingProblem,
+    MeanField,
+    SimulatedAnnealing,
+)
 from isingsample.energies import spin_table
 from isingsample.fit import FitInterrupt, fit_couplings
 
@@ -207,40 +213,3 @@ def test_a_large_grid_with_gibbs(rng):
     # is near that where couplings are weak.
     assert np.sqrt(np.mean((fit.problem.J.values - true) ** 2)) < 3 / np.sqrt(1000)
     assert np.corrcoef(fit.problem.J.values, true)[0, 1] > 0.95
-
-
-GOOD = [[1, -1, 1], [1, 1, -1]]
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"momentum": 1.0}, ValueError, "momentum must be at least 0 and below 1"),
-        ({"weight_decay": -1}, ValueError, "weight_decay must be at least 0"),
-        ({"weights": [1.0]}, ValueError, r"weights must have shape \(2,\)"),
-        ({"weights": [1.0, -2.0]}, ValueError, r"weights\[1\] is -2"),
-        ({"weights": [0, 0]}, ValueError, "weights are all 0"),
-        ({"weights": [1, np.nan]}, ValueError, "weights must be finite"),
-        ({"edges": "none"}, ValueError, "edges must be one of all"),
-        ({"edges": [(0, 3)]}, ValueError, r"edges\[0\] must be 2 different spins from 0 to 2"),
-        ({"edges": [(0, 1), (1, 1)]}, ValueError, r"edges\[1\] must be 2 different spins"),
-        ({"edges": [(0, 1, 2)]}, ValueError, r"shape \(edges, 2\)"),
-        ({"edges": [(0.5, 1)]}, ValueError, "whole numbers"),
-        ({"triples": [(0, 1)]}, ValueError, r"shape \(triples, 3\)"),
-        ({"persistent": True}, ValueError, "initial_states, not 'exact'"),
-        ({"start": IsingProblem([0.0])}, ValueError, "single problem of 3 spins"),
-        (
-            {"start": IsingProblem(np.zeros(3), np.ones((3, 3)) - np.eye(3)), "edges": [(0, 1)]},
-            ValueError,
-            r"spins \[0, 2\], which are not among the edges",
-        ),
-        (
-            {"triples": "all", "sampler": MeanField()},
-            ValueError,
-            "triples come from samples, which 'mean_field' does not give",
-        ),
-    ],
-)
-def test_what_is_refused(options, error, message):
-    with pytest.raises(error, match=message):
-        fit_couplings(GOOD, **({"sampler": Exact()} | options))

@@ -67,9 +67,10 @@ class SampleResult:
 
     @cached_property
     def correlation_error(self) -> Array:
-        """One standard deviation of correlation, (..., n, n), to the rules of std_error: 0 when
-        exact and on the diagonal, NaN where the bias is not known. Computed when asked; raises
-        what correlation does.
+        """One standard deviation of correlation, (..., n, n).
+
+        To the rules of std_error, 0 when exact and on the diagonal, NaN where the bias is not
+        known. Computed when asked; raises what correlation does.
         """
         return self._matrix("errors of correlations", self._correlation_error)
 

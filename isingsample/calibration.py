@@ -78,6 +78,8 @@ def effective_betas(
 
 def tabulate(name: str, function: Callable[[float], Any], s: np.ndarray) -> np.ndarray:
     """function at each s, one number at a time, refused where it is not a finite number."""
+    if not callable(function):
+        raise TypeError(f"schedule {name} must be a function of s, not {function!r}")
     values = [function(x) for x in s.tolist()]
     if not (all(type(value) is float for value in values) and np.isfinite(values).all()):
         values = [

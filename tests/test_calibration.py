@@ -68,6 +68,8 @@ def test_schedules_that_are_not_finite_numbers_are_refused():
         effective_betas(lambda s: float("inf"), rising, 5)
     with pytest.raises(TypeError, match="schedule B at s = 0 must be a number, not 'x'"):
         effective_betas(falling, lambda s: "x", 5)
+    with pytest.raises(TypeError, match="schedule A must be a function of s, not 1"):
+        effective_betas(1, rising, 5)
 
 
 def test_scipy_is_loaded_only_when_needed(monkeypatch):

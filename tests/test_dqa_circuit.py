@@ -199,6 +199,12 @@ def test_zero_terms_cost_no_gates() -> None:
     assert gates == {"h": 3, "rx": 30, "rz": 30, "rzz": 40, "cx": 20}
 
 
+@pytest.mark.parametrize("parameters", ["h", "", "hJK"])
+def test_no_spins_make_an_empty_circuit(parameters: str) -> None:
+    circuit = dqa_circuit(IsingProblem(np.zeros(0)), parameters=parameters)
+    assert (circuit.num_qubits, len(circuit.data), circuit.num_parameters) == (0, 0, 0)
+
+
 # --- refusals ------------------------------------------------------------------------------------
 
 
@@ -220,6 +226,7 @@ def test_zero_terms_cost_no_gates() -> None:
             "without absent spins",
         ),
         (ASYM3, {"parameters": "hj"}, ValueError, "parameters must be one of h, J, K, not 'j'"),
+        (ASYM3, {"parameters": 3}, TypeError, "parameters must be letters of 'hJK', not 3"),
         (ASYM3, {"num_steps": 0}, ValueError, "num_steps must be at least 1"),
         (ASYM3, {"total_time": float("nan")}, ValueError, "total_time must be finite"),
         (ASYM3, {"total_time": -1.0}, ValueError, "total_time must be above 0"),

@@ -11,7 +11,7 @@ from dqa_cases import (
     TROT3_OPTIONS,
     assert_within_shot_noise,
 )
-from dqa_primitives import depolarizing, of_qiskit
+from dqa_primitives import depolarizing, fake, of_qiskit
 
 from isingsample import IsingProblem
 from isingsample.samplers.dqa import DQA
@@ -72,6 +72,16 @@ def test_readout_errors_are_for_primitives() -> None:
         DQA(noise_model=noise)
 
 
+def test_noise_that_would_not_be_felt_is_refused() -> None:
+    from qiskit_aer.noise import NoiseModel
+
+    device = NoiseModel.from_backend(fake(), readout_error=False)
+    with pytest.raises(ValueError, match=r"errors of sx, x, which .* h, rz, rzz, cx, rx.*Backend"):
+        DQA(noise_model=device)
+    with pytest.raises(TypeError, match="noise_model must be a qiskit_aer NoiseModel, not 'loud'"):
+        DQA(noise_model="loud")
+
+
 def test_what_does_not_go_together_is_refused() -> None:
     primitive = of_qiskit()["engine"]
     with pytest.raises(ValueError, match="set num_reads"):
@@ -92,3 +102,5 @@ def test_what_does_not_go_together_is_refused() -> None:
         DQA(engine="statevector", noise_model=object())
     with pytest.raises(TypeError, match="pass_manager is for"):
         DQA(pass_manager=object())
+    with pytest.raises(TypeError, match=r"pass_manager must have a run\(\).*not 3"):
+        DQA(engine=primitive, num_reads=1, pass_manager=3)

@@ -2,7 +2,6 @@
 
 import pickle
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -49,32 +48,6 @@ def test_tables_are_lines_between_their_rows() -> None:
     assert pickle.loads(pickle.dumps(table)) == table
 
 
-@pytest.mark.parametrize("header", ["", "s,A(s) (GHz),B(s) (GHz)\n", "\ufeffs, A, B\n"])
-def test_a_table_in_a_file(header: str, tmp_path: Path) -> None:
-    path = tmp_path / "anneal.csv"
-    path.write_text(header + "0,6.5,0.2\n0.5, 1.0, 3.5\n\n1,0,8\n", encoding="utf-8")
-    assert Schedule.from_csv(path) == Schedule.table([0, 0.5, 1], [6.5, 1, 0], [0.2, 3.5, 8])
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "holds no rows"),
-        ("s,A,B\n", "holds no rows"),
-        ("0,1,0\n0.5,x,1\n1,0,1\n", r"line 2: a row must be three numbers"),
-        ("0,1\n1,0\n", r"line 2: a row must be three numbers"),
-        ("0,1,0\n0.9,0,1\n", "rise from 0 to 1"),
-        ("0,1,0\n0.9,0,1\n0.2,0,1\n1,0,1\n", "rise from 0 to 1"),
-        ("0,1,0\n1,nan,1\n", r"A\[1\] must be finite"),
-    ],
-)
-def test_files_that_are_no_schedule(text: str, message: str, tmp_path: Path) -> None:
-    path = tmp_path / "anneal.csv"
-    path.write_text(text)
-    with pytest.raises(ValueError, match=message):
-        Schedule.from_csv(path)
-
-
 def test_impossible_schedules_are_refused() -> None:
     with pytest.raises(ValueError, match="exponent must be above 0"):
         Schedule.power(0)
@@ -84,6 +57,8 @@ def test_impossible_schedules_are_refused() -> None:
         Schedule.table([0, 1], [1, 0], ["0", 1])
     with pytest.raises(ValueError, match="did you mean 'GHz'"):
         DQA(convention="Ghz")
+    with pytest.raises(TypeError, match=r"B of a schedule must be a function of s, not \[0, 1\]"):
+        Schedule(abs, [0, 1])  # type: ignore[arg-type]
 
 
 # --- conventions ---------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Diabatic quantum annealing, on Qiskit's simulators and primitives or on our own.
 
 schedule.py     A(s) and B(s)
+schedule_file.py   the columns of a file that holds them
 trained_curves.py  those of the named schedules, as tables
 anneal.py       the angles of each Trotter step
 circuit.py      the circuit of a problem, or of a block of problems at once

@@ -9,7 +9,7 @@ import numpy as np
 from isingsample._progress import track
 from isingsample.errors import MissingExtraError
 from isingsample.samplers.dqa.anneal import Anneal
-from isingsample.samplers.dqa.circuit import BlockCircuit
+from isingsample.samplers.dqa.circuit import GATES, BlockCircuit
 
 if TYPE_CHECKING:
     from qiskit import QuantumCircuit
@@ -28,6 +28,8 @@ _BYTES_PER_STATE = 64
 # Of a Python float in a list, and of its copy in the simulator.
 _BYTES_PER_ANGLE = 48
 _CHUNK_BYTES = 2**28
+# Of a device's noise models, beside gates: an anneal waits for nothing, and starts once.
+_WITHOUT_EFFECT = ("id", "delay", "reset", "measure")
 
 
 @dataclass(frozen=True)
@@ -39,20 +41,17 @@ class AerEngine:
             4**n entries; the probabilities are still exact.
 
     Raises:
-        ValueError: the noise model has readout errors, which are not part of the state.
+        TypeError: noise_model is not one.
+        ValueError: the noise model has errors that would not be felt: of readout, which is not
+            part of the state, or of gates that an anneal does not have.
+        MissingExtraError: there is a noise model, and qiskit-aer is not installed.
     """
 
     noise_model: Any = None
 
     def __post_init__(self) -> None:
-        if self.noise_model is not None and any(
-            error["type"] == "roerror" for error in self.noise_model.to_dict()["errors"]
-        ):
-            raise ValueError(
-                "noise_model has readout errors, which the probabilities of a state do not show; "
-                "sample with them by engine=qiskit_aer.primitives.SamplerV2(options={"
-                "'backend_options': {'noise_model': ...}})"
-            )
+        if self.noise_model is not None:
+            _check_noise(self.noise_model)
 
     def bytes_needed(self, num_spins: int) -> float:
         """For one query."""
@@ -84,6 +83,28 @@ class AerEngine:
             found = outcome_probabilities(program.circuit, program.values(rows), self.noise_model)
             # Queries that do not differ in any angle make a circuit without parameters.
             yield np.broadcast_to(found, (rows.stop - rows.start, found.shape[-1]))
+
+
+def _check_noise(noise_model: Any) -> None:
+    try:
+        from qiskit_aer.noise import NoiseModel
+    except ImportError:
+        raise MissingExtraError("a noise model", "qiskit") from None
+    if not isinstance(noise_model, NoiseModel):
+        raise TypeError(f"noise_model must be a qiskit_aer NoiseModel, not {noise_model!r}")
+    if any(error["type"] == "roerror" for error in noise_model.to_dict()["errors"]):
+        raise ValueError(
+            "noise_model has readout errors, which the probabilities of a state do not show; "
+            "sample with them by engine=qiskit_aer.primitives.SamplerV2(options={"
+            "'backend_options': {'noise_model': ...}})"
+        )
+    unfelt = sorted(set(noise_model.noise_instructions) - {*GATES, *_WITHOUT_EFFECT})
+    if unfelt:
+        raise ValueError(
+            f"noise_model has errors of {', '.join(unfelt)}, which an anneal does not have: its "
+            f"gates are {', '.join(GATES)}. For a device's noise take its own gates, by "
+            f"engine=qiskit.primitives.BackendSamplerV2(backend=...) with a pass_manager"
+        )
 
 
 def outcome_probabilities(

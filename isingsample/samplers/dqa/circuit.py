@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from qiskit import QuantumCircuit
     from qiskit.circuit import Parameter, ParameterVector
 
+# What an anneal is made of; cx is for products of three spins.
+GATES = ("h", "rz", "rzz", "cx", "rx")
+
 
 def dqa_circuit(
     problem: IsingProblem,
@@ -70,6 +73,8 @@ def dqa_circuit(
     """
     if not isinstance(problem, IsingProblem):
         raise TypeError(f"problem must be an IsingProblem, not {type(problem).__name__}")
+    if not isinstance(parameters, Collection):
+        raise TypeError(f"parameters must be letters of 'hJK', not {parameters!r}")
     for name in parameters:
         check.check_choice("parameters", name, "hJK")
     check.check_choice("calibration", calibration, ("none", "analytic"))
@@ -180,6 +185,8 @@ def _anneal_circuit(
 
     spins = range(num_spins)
     circuit = QuantumCircuit(num_spins, name="dqa")
+    if not num_spins:  # gates without qubits are an error
+        return circuit
     circuit.h(spins)
     for step, driver in enumerate(anneal.driver_angles.tolist()):
         for product, angles in rotations.items():

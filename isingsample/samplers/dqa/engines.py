@@ -18,7 +18,8 @@ def engine_for(engine: Any, *, noise_model: Any, pass_manager: Any) -> Engine:
     """The engine of these options.
 
     Raises:
-        TypeError: engine is neither a name nor a primitive, or an option that it does not have.
+        TypeError: engine is neither a name nor a primitive, or an option that it does not have or
+            that is of the wrong kind.
         ValueError: no engine has this name, the noise model does not suit Aer, or a primitive's
             seed does not suit a batch.
         MissingExtraError: engine is an object and qiskit is not installed.
@@ -27,6 +28,10 @@ def engine_for(engine: Any, *, noise_model: Any, pass_manager: Any) -> Engine:
         raise TypeError("noise_model is for engine='aer'; a primitive brings its own noise")
     if pass_manager is not None and isinstance(engine, str):
         raise TypeError("pass_manager is for engines that are primitives; Aer takes any gate here")
+    if pass_manager is not None and not callable(getattr(pass_manager, "run", None)):
+        raise TypeError(
+            f"pass_manager must have a run(), as those of qiskit.transpiler, not {pass_manager!r}"
+        )
     if engine == "statevector":
         return StatevectorEngine()
     if isinstance(engine, str):

@@ -98,7 +98,8 @@ class DQA(Sampler):
         precision: "single" or "double" for the statevector engine; None for the problem's own,
             and double where reads are drawn. Probabilities are right to 1e-5 or 1e-12. Aer
             computes in double.
-        noise_model: a qiskit_aer NoiseModel, without readout errors, for engine "aer".
+        noise_model: a qiskit_aer NoiseModel for engine "aer", with errors of the circuit's gates
+            h, rz, rzz, cx and rx alone.
         pass_manager: of a primitive's backend; its run() is given the measured circuit.
 
     Calibrated, a WeakFieldWarning says when a field lies where even a lone spin comes out wrong by

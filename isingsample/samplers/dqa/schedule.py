@@ -5,7 +5,6 @@ All of them pickle, which lambdas do not.
 """
 
 import bisect
-import csv
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from isingsample import _validation as check
+from isingsample.samplers.dqa.schedule_file import read_columns
 from isingsample.samplers.dqa.trained_curves import MONOTONE, TIMES, TRAINED
 
 # What A and B of a schedule are multiplied by to be strengths of H in 1/time, hbar = 1.
@@ -28,10 +28,21 @@ class Schedule:
     Attributes:
         A: driver, a function of s = t / total_time in [0, 1] that returns a finite number.
         B: problem, likewise.
+
+    Raises:
+        TypeError: A or B cannot be called.
     """
 
     A: Callable[[float], float]
     B: Callable[[float], float]
+
+    def __post_init__(self) -> None:
+        for name, strength in (("A", self.A), ("B", self.B)):
+            if not callable(strength):
+                raise TypeError(
+                    f"{name} of a schedule must be a function of s, not {strength!r}; from the "
+                    f"rows of a table make one with Schedule.table"
+                )
 
     @classmethod
     def of(cls, given: "ScheduleLike") -> "Schedule":
@@ -92,33 +103,22 @@ class Schedule:
 
     @classmethod
     def from_csv(cls, path: str | Path) -> "Schedule":
-        """A table in a file with columns s, A and B, a header line or not.
+        """A table in a file of comma-separated values with columns s, A and B.
 
-        Annealers' makers publish A and B in GHz: such a file goes with convention="GHz", and
-        total_time in ns.
+        A header may name them, in any order and among others, as in "s,A(s) (GHz),B(s) (GHz),C";
+        without one they are the only three. Annealers' makers publish A and B in GHz: such a file
+        goes with convention="GHz", and total_time in ns.
 
         Raises:
             OSError: the file cannot be read.
-            ValueError: a row that is not three numbers, or a table that `table` refuses.
+            ValueError: a header without these names, a row that is not of numbers, or a table
+                that `table` refuses.
         """
-        rows: list[tuple[float, float, float]] = []
-        with open(path, newline="", encoding="utf-8-sig") as file:
-            for number, cells in enumerate(csv.reader(file), start=1):
-                if not any(cell.strip() for cell in cells):
-                    continue
-                try:
-                    time, driver, problem = map(float, cells)
-                except ValueError:
-                    if not rows and number == 1:
-                        continue  # the header
-                    raise ValueError(
-                        f"{path}, line {number}: a row must be three numbers s, A, B, "
-                        f"not {','.join(cells)!r}"
-                    ) from None
-                rows.append((time, driver, problem))
-        if not rows:
-            raise ValueError(f"{path} holds no rows of s, A and B")
-        return cls.table(*zip(*rows, strict=True))
+        columns = read_columns(path)
+        try:
+            return cls.table(*columns)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
 
     def scaled(self, factor: float) -> "Schedule":
         """A and B multiplied by a number."""

@@ -25,7 +25,7 @@ TEXT = "to be or not to be, that is the question. " * 40
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
-def small_run(*, steps: int = 40, rate: float = 1e-2) -> Run:
+def small_run(*, steps: int = 24, rate: float = 1e-2) -> Run:
     """With samples, whose seeds matter."""
     drawn = Setting("drawn", Exact(num_reads=4), "correlation")
     built = arms(["softmax", "h+J", "h+J+K"], ["exact"], 1)
@@ -67,7 +67,7 @@ def test_a_stopped_run_goes_on(uninterrupted, tmp_path, save_seconds):
             stops.remove(done)
             raise KilledError
 
-    stops = {5, 16, 33}
+    stops = {5, 11, 19}
     while stops:
         with pytest.raises(KilledError):
             train(small_run(), path, stop, save_seconds=save_seconds)
@@ -93,7 +93,7 @@ def test_a_killed_process_goes_on(uninterrupted, tmp_path):
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()
-    assert torch.load(path, weights_only=True)["done"] < 40
+    assert torch.load(path, weights_only=True)["done"] < 24
     assert_same(train(small_run(), path), uninterrupted)
 
 
@@ -132,7 +132,7 @@ def test_rates_rise_and_fall():
 
 
 def test_members_learn():
-    run = small_run(steps=150)
+    run = small_run(steps=60)
     losses = []
     train(run, None, lambda done, each: losses.append(each))
-    assert (losses[-1] < 0.7 * losses[0]).all()
+    assert (losses[-1] < 0.8 * losses[0]).all()

@@ -7,6 +7,7 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from boltzmann_study.judging import Record
 from boltzmann_study.modes import REFERENCE, in_order
@@ -35,6 +36,7 @@ def save_lengths(records: Sequence[Record], metric: Metric, part: str, path: Pat
         if fit is not None:
             grid = np.linspace(lengths[0], lengths[-1], 100)
             axes.plot(grid, fit(grid), color=style["color"], linewidth=0.7)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set(xlabel="length T", ylabel=metric.name, title=part)
     _finish(figure, axes, path)
 
@@ -75,6 +77,7 @@ def save_breakdown(
                 for value in at
             ]
             axes.plot(at, means, label=arm, **_style(number))
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set(xlabel=label, ylabel=metric.name, title=run)
     _finish(figure, panels[-1], path)
 

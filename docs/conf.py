@@ -26,4 +26,9 @@ exclude_patterns = ["_build", "jupyter_execute"]
 html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
 html_title = "isingsample"
-html_theme_options = {"show_prev_next": False, "secondary_sidebar_items": ["page-toc"]}
+html_theme_options = {
+    "show_prev_next": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "header_links_before_dropdown": 8,
+}
+html_sidebars = {"**": []}  # all pages are in the header; a second list would be empty

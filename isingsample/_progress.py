@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from importlib.util import find_spec
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -19,7 +20,7 @@ def progress(enabled: bool) -> Iterator[None]:
     """Switch progress bars on or off inside a with block.
 
     Bars are on by default, and drawn on standard error only when it is a terminal or a notebook
-    and the `cli` extra (rich) is installed.
+    with ipywidgets, and the `cli` extra (rich) is installed.
     """
     token = _enabled.set(enabled)
     try:
@@ -62,5 +63,7 @@ def _new_bar() -> Any:
     except ImportError:
         return None
     console = Console(file=sys.stderr)
-    watched = console.is_terminal or console.is_jupyter
+    # In a notebook rich draws with widgets, and warns at each bar where they are not installed.
+    in_notebook = console.is_jupyter and find_spec("ipywidgets") is not None
+    watched = in_notebook or (console.is_terminal and not console.is_jupyter)
     return Progress(console=console, transient=True) if watched else None

@@ -140,14 +140,17 @@ def prefixes(problem: IsingProblem) -> PrefixBlock | None:
     lengths = present.sum(axis=-1)  # (groups, queries)
     if lengths.min() == 0 or (lengths != lengths[:1]).any():
         return None
-    order = np.argsort(lengths[0], kind="stable")
+    order, longest = np.argsort(lengths[0], kind="stable"), int(lengths.max())
+    first = slice(longest)
     return PrefixBlock(
-        h=namespace(whole.h).take(whole.h, like(order, whole.h, keep_dtype=True), axis=1),
-        J=whole.J,
-        K=whole.K,
+        h=namespace(whole.h).take(
+            whole.h[..., first], like(order, whole.h, keep_dtype=True), axis=1
+        ),
+        J=whole.J.among(whole.spins[first]) if problem.is_sparse else whole.J[:, first, first],
+        K=None if whole.K is None else whole.K[:, first, first, first],
         index=whole.index[:, order],
-        spins=whole.spins,
-        labels=whole.labels,
+        spins=whole.spins[first],
+        labels=whole.labels[first],
         lengths=lengths[0, order],
     )
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from isingsample._arrays import Array, detach, like, namespace, records_gradient, to_numpy
-from isingsample.blocks import Block
+from isingsample.blocks import Block, PrefixBlock
 from isingsample.couplings import SparseCouplings
 from isingsample.energies import pair_products, spin_table
 
@@ -79,21 +79,28 @@ class Band:
             the `width` spins before it, oldest first, then, with three-body couplings, K to the
             pairs of them in the order of `pair_products`. Zero before the first spin.
         width: length of the window, at least 1.
+        lengths: (queries,) NumPy integers, in rising order: a query has its first so many spins
+            alone, and fields of 0 at the others.
     """
 
     h: Array
     couplings: Array
     width: int
+    lengths: np.ndarray
 
     @classmethod
     def cut(cls, block: Block, width: int) -> "Band":
         """The band of a block that has no couplings outside it."""
-        width = max(1, width)
+        width, h = max(1, width), block.h
+        lengths = np.full(h.shape[1], block.num_spins)
+        if isinstance(block, PrefixBlock):
+            lengths = block.lengths
+            h = h * like(_present(lengths, block.num_spins), h)
         if isinstance(block.J, SparseCouplings):
             J = block.J
             oldest_first = np.zeros((1, block.num_spins, width))
             oldest_first[0, J.second, width - (J.second - J.first)] = J.values
-            return cls(block.h, like(oldest_first, block.h), width)
+            return cls(h, like(oldest_first, h), width, lengths)
         sites = np.arange(block.num_spins)[:, None]
         window = sites - width + np.arange(width)  # (n, width)
 
@@ -106,16 +113,27 @@ class Band:
             first, second = np.triu_indices(width, 1)
             triples = entries(block.K, window[:, first], window[:, second])
             couplings = namespace(block.h).concat([couplings, triples], axis=-1)
-        return cls(block.h, couplings, width)
+        return cls(h, couplings, width, lengths)
 
     def at(self, groups: slice, queries: slice) -> "Band":
         """Some of its queries."""
-        return Band(self.h[groups, queries], self.couplings[groups], self.width)
+        h, couplings = self.h[groups, queries], self.couplings[groups]
+        return Band(h, couplings, self.width, self.lengths[queries])
+
+    @property
+    def starts(self) -> np.ndarray:
+        """Of each spin that any query has, the first query that has it: all further ones do."""
+        return np.searchsorted(self.lengths, np.arange(self.lengths[-1]), side="right")
+
+    @property
+    def present(self) -> Array:
+        """1 where a query has a spin, else 0: (queries, n)."""
+        return like(_present(self.lengths, self.h.shape[-1]), self.h)
 
     def to_numpy(self) -> "Band":
         """The same band in float64 NumPy arrays on the host."""
         h, couplings = (to_numpy(array).astype(float) for array in (self.h, self.couplings))
-        return Band(h, couplings, self.width)
+        return Band(h, couplings, self.width, self.lengths)
 
     @np.errstate(over="ignore")  # refused below
     def scaled(self, beta: Array) -> "Band":
@@ -135,7 +153,7 @@ class Band:
                 f"beta times the fields or couplings leaves the range of "
                 f"{str(h.dtype).removeprefix('torch.')}; scale the problem down"
             )
-        return Band(h, couplings, self.width)
+        return Band(h, couplings, self.width, self.lengths)
 
     def costs(self) -> tuple[Array, Array, Array]:
         """The logarithmic weight of each sign of each spin, given the window before it.
@@ -148,7 +166,8 @@ class Band:
             of the couplings, (n, 2, groups, 1, 2, 2**(width-1)), where the axes are the spin,
             its sign (-1, +1), and the window's state: its oldest spin and the other spins;
             of the fields, (n, 2, groups, queries, 1, 1);
-            and what to add to both: the sum of all absolute values, (groups, queries).
+            and what to add to both: the sum of all absolute values, (groups, queries), of the
+            terms of the spins that a query has.
         """
         xp = namespace(self.h)
         up, down = _parts(self.couplings)
@@ -162,8 +181,12 @@ class Band:
         tables = xp.reshape(tables, (*tables.shape[:-1], 1, 2, -1))
         h_up, h_down = _parts(self.h)
         fields = -2 * xp.permute_dims(xp.stack([h_up, h_down]), (3, 0, 1, 2))
-        best = xp.sum(h_up + h_down, axis=-1) + xp.sum(up + down, axis=(-2, -1))[:, None]
+        best = xp.sum(h_up + h_down, axis=-1) + xp.sum(up + down, axis=-1) @ self.present.mT
         return tables, fields[..., None, None], best
+
+
+def _present(lengths: np.ndarray, num_spins: int) -> np.ndarray:
+    return np.arange(num_spins) < lengths[:, None]
 
 
 def _parts(x: Array) -> tuple[Array, Array]:

@@ -16,7 +16,8 @@ The backward pass is in the log domain, relative to the best window at each step
 overflows, nothing that matters underflows, and messages keep their digits at any length.
 
 A window's 2**w states lie on two axes: its oldest spin, and the other spins. Windows before the
-first spin hold spins that couple to nothing.
+first spin hold spins that couple to nothing. Queries that lack spins at the end (in rising order of
+length) join the backward pass at their last spin, and leave the forward pass after it.
 
 Source: Rabiner, Proc. IEEE 77, 257 (1989), forward-backward and Viterbi.
 """
@@ -59,23 +60,24 @@ def conditionals(band: Band, choice: Choice = boltzmann) -> tuple[list[Array], A
         choice: `boltzmann` or `best`.
 
     Returns:
-        for each spin P(s | window), (2, groups, queries, 2, 2**(w-1)) with the sign first; and
-        ln Z, (groups, queries).
+        for each spin P(s | window), (2, groups, queries, 2, 2**(w-1)) with the sign first, of the
+        queries from `Band.starts` on; and ln Z, (groups, queries).
     """
     xp = namespace(band.h)
     couplings, fields, log_partition = band.costs()
     half = couplings.shape[-1]
-    later = like(np.zeros((2, *band.h.shape[:2], 1, half)), band.h)
+    later = like(np.zeros((2, len(band.h), 0, 1, half)), band.h)
     steps, peaks = [], []
-    for site in reversed(range(len(fields))):
-        conditional, message = choice(fields[site] + later + couplings[site])
+    for site, start in reversed([*enumerate(band.starts)]):
+        later = _for_queries(later, band.h.shape[1] - start, axis=2)
+        conditional, message = choice(fields[site][:, :, start:] + later + couplings[site])
         peak = detach(xp.max(message, axis=(-2, -1)))
         message = message - peak[..., None, None]
         # The same windows, seen from the spin before: the newest spin is that spin's sign.
         by_newest = xp.reshape(message, (*message.shape[:2], half, 2))
         later = xp.permute_dims(by_newest, (3, 0, 1, 2))[..., None, :]
         steps.append(conditional)
-        peaks.append(peak)
+        peaks.append(_for_queries(peak, band.h.shape[1], axis=1))
     # The windows before the first spin are worth the same.
     log_partition = log_partition + message[..., 0, 0] + xp.sum(xp.stack(peaks, axis=-1), axis=-1)
     return steps[::-1], log_partition
@@ -92,9 +94,10 @@ def moments(band: Band) -> tuple[Array, Array, Array]:
     for conditional in steps:
         joint = _joint(window, conditional)
         window = _shifted(joint)
-        signs.append(xp.sum(joint, axis=-1))
-    down, up = xp.stack(signs, axis=-1)
-    total = up + down  # 1 but for rounding, which must not push a probability beyond it
+        signs.append(_for_queries(xp.sum(joint, axis=-1), band.h.shape[1], axis=2))
+    down, up = _for_spins(xp.stack(signs, axis=-1), band.h.shape[-1], axis=3)
+    # Their sum is 1 but for rounding, which must not push a probability beyond it; 0 where absent.
+    total = up + down + (1 - band.present)
     return (up - down) / total, up / total, log_partition
 
 
@@ -109,15 +112,14 @@ def correlations(band: Band) -> tuple[Array]:
     signs = like(np.array([-1.0, 1.0]).reshape(2, 1, 1, 1, 1), band.h)
     rows = _first_window(band)[None]  # of 1, then of every past spin: (1 + t, ...)
     below = []
-    for site, conditional in enumerate(conditionals(band)[0]):
+    for conditional in conditionals(band)[0]:
         joint = _joint(rows, conditional[:, None])
         down, up = xp.sum(joint, axis=-1)  # (1 + t, groups, queries)
-        past = (up - down)[1:] / (up + down)[0]
-        ahead = xp.zeros((num_spins - site, *past.shape[1:]), dtype=past.dtype, device=past.device)
-        below.append(xp.concat([past, ahead], axis=0))
+        past = _for_queries((up - down)[1:] / (up + down)[0], band.h.shape[1], axis=2)
+        below.append(_for_spins(past, num_spins, axis=0))
         rows = _shifted(xp.concat([joint, signs * joint[:, :1]], axis=1))
-    lower = xp.moveaxis(xp.stack(below), (0, 1), (-2, -1))
-    return (lower + lower.mT + like(np.eye(num_spins), lower),)
+    lower = xp.moveaxis(_for_spins(xp.stack(below), num_spins, axis=0), (0, 1), (-2, -1))
+    return (lower + lower.mT + like(np.eye(num_spins), lower) * band.present[..., None],)
 
 
 def neighbour_correlations(band: Band) -> tuple[Array]:
@@ -129,12 +131,14 @@ def neighbour_correlations(band: Band) -> tuple[Array]:
     signs = like(spin_table(band.width), band.h)  # of the spins in each state of the window
     window, rows = _first_window(band), []
     for conditional in conditionals(band)[0]:
-        down, up = window * conditional
+        down, up = _continued(window, conditional) * conditional
         at_states = xp.reshape(up - down, (*up.shape[:2], -1))
-        rows.append((at_states @ signs) / xp.sum(up + down, axis=(-2, -1))[..., None])
+        means = (at_states @ signs) / xp.sum(up + down, axis=(-2, -1))[..., None]
+        rows.append(_for_queries(means, band.h.shape[1], axis=1))
         window = _shifted(_joint(window, conditional))
     exists = np.arange(band.h.shape[-1])[:, None] + np.arange(-band.width, 0) >= 0
-    return (xp.stack(rows, axis=2) * like(exists, band.h),)
+    found = _for_spins(xp.stack(rows, axis=2), band.h.shape[-1], axis=2)
+    return (found * like(exists, band.h),)
 
 
 def entropies(band: Band) -> tuple[Array]:
@@ -146,7 +150,9 @@ def entropies(band: Band) -> tuple[Array]:
     window, parts = _first_window(band), []
     for conditional in conditionals(band)[0]:
         possible = xp.where(conditional > 0, conditional, xp.ones_like(conditional))
-        parts.append(xp.sum(window * conditional * xp.log(possible), axis=(0, -2, -1)))
+        joint = _continued(window, conditional) * conditional
+        part = xp.sum(joint * xp.log(possible), axis=(0, -2, -1))
+        parts.append(_for_queries(part, band.h.shape[1], axis=1))
         window = _shifted(_joint(window, conditional))
     return (-xp.sum(xp.stack(parts, axis=-1), axis=-1),)
 
@@ -179,8 +185,33 @@ def _first_window(band: Band) -> Array:
 
 def _joint(window: Array, conditional: Array) -> Array:
     """P(sign, window without its oldest spin): (2, ..., 2**(w-1)), from P(window)."""
-    joint = window * conditional
+    joint = _continued(window, conditional) * conditional
     return joint[..., 0, :] + joint[..., 1, :]
+
+
+def _continued(window: Array, conditional: Array) -> Array:
+    """The windows of the queries that have the next spin: the last ones."""
+    return window[..., window.shape[-3] - conditional.shape[-3] :, :, :]
+
+
+def _for_queries(values: Array, queries: int, axis: int) -> Array:
+    """Values of the last queries as those of all, with 0 for the others, which are shorter."""
+    return _with_zeros(values, queries, axis, first=True)
+
+
+def _for_spins(values: Array, num_spins: int, axis: int) -> Array:
+    """Values of the first spins as those of all, with 0 for the others."""
+    return _with_zeros(values, num_spins, axis, first=False)
+
+
+def _with_zeros(values: Array, length: int, axis: int, *, first: bool) -> Array:
+    missing = length - values.shape[axis]
+    if not missing:
+        return values
+    xp, shape = namespace(values), list(values.shape)
+    shape[axis] = missing
+    zeros = xp.zeros(shape, dtype=values.dtype, device=values.device)
+    return xp.concat([zeros, values] if first else [values, zeros], axis=axis)
 
 
 def _shifted(joint: Array) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 from isingsample import _validation as check
 from isingsample._arrays import Array, concat, detach, like, namespace
 from isingsample._memory import available_memory, readable_bytes
-from isingsample.blocks import Block, split
+from isingsample.blocks import Block, prefixes, split
 from isingsample.errors import TooLargeError
 from isingsample.problem import IsingProblem
 from isingsample.samplers._band import Band, Outermost, outermost
@@ -78,7 +78,7 @@ class Transfer(Minimizer):
                 )
 
     def _check(self, problem: IsingProblem) -> None:
-        for block in split(problem):
+        for block in self._split(problem):
             if not block.is_empty:
                 self._check_term(self._outermost(block), block, problem)
 
@@ -115,6 +115,11 @@ class Transfer(Minimizer):
     def _width(self, term: Outermost, block: Block) -> int:
         width = term.distance if self.half_width is None else self.half_width
         return min(width, block.num_spins - 1)
+
+    def _split(self, problem: IsingProblem) -> list[Block]:
+        # (Reads of a problem must not depend on how long others are.)
+        together = None if self.num_reads else prefixes(problem)
+        return split(problem) if together is None else [together]
 
     def _solve(self, block: Block, beta: Any, streams: Streams) -> Solution:
         band = self._band(block)

@@ -8,6 +8,7 @@ seen through arrays that a caller made with it, so `import isingsample` never lo
 import copy
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
@@ -72,14 +73,49 @@ def concat(arrays: list[Array], axis: int) -> Array:
     return arrays[0] if len(arrays) == 1 else namespace(arrays[0]).concat(arrays, axis=axis)
 
 
+def in_own_precision(x: Array) -> AbstractContextManager[Any]:
+    """In which PyTorch's autocast does not reach what is computed from x."""
+    if not is_torch(x):
+        return nullcontext()
+    disabled: AbstractContextManager[Any] = sys.modules["torch"].autocast(
+        x.device.type, enabled=False
+    )
+    return disabled
+
+
 def records_gradient(x: Array) -> bool:
     """Whether operations on x are recorded to be differentiated."""
     return is_torch(x) and bool(x.requires_grad) and bool(namespace(x).is_grad_enabled())
 
 
 def to_numpy(x: Array) -> np.ndarray:
-    """x as a NumPy array on the host, detached; no copy where none is needed."""
-    return np.asarray(x.detach().cpu().numpy() if is_torch(x) else x)
+    """x as a NumPy array on the host, detached; no copy where none is needed.
+
+    Raises:
+        RuntimeError: x is a tensor inside one of torch.func's transforms, which has no numbers.
+    """
+    if not is_torch(x):
+        return np.asarray(x)
+    try:
+        return np.asarray(x.detach().cpu().numpy())
+    except RuntimeError as error:
+        if not is_transformed(x):
+            raise
+        raise RuntimeError(
+            "problems cannot be sampled inside torch.func's transforms (vmap, grad, jacrev and "
+            "their kin), whose tensors have no numbers: put what vmap would map over into leading "
+            "axes, which are sampled together, and differentiate with torch.autograd"
+        ) from error
+
+
+def is_transformed(x: Array) -> bool:
+    """Whether a tensor stands for many inside vmap, or for one that is differentiated by
+    torch.func: it has no memory."""
+    try:
+        x.data_ptr()
+    except RuntimeError:
+        return True
+    return False
 
 
 def like(x: np.ndarray, reference: Array, *, keep_dtype: bool = False) -> Array:

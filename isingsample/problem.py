@@ -18,7 +18,15 @@ from typing import Any
 import numpy as np
 
 from isingsample import _validation as check
-from isingsample._arrays import Array, deepcopied, is_torch, like, namespace, to_numpy
+from isingsample._arrays import (
+    Array,
+    deepcopied,
+    in_own_precision,
+    is_torch,
+    like,
+    namespace,
+    to_numpy,
+)
 from isingsample.couplings import SPARSE_FROM, SparseCouplings, check_dense_size, is_sparse
 from isingsample.energies import interactions
 
@@ -145,7 +153,8 @@ class IsingProblem:
         check.check_spins("states", spins, present)
         spins = spins[..., None, :] if one_each else spins
         fields = xp.sum(spins * self.h[..., None, :], axis=-1)
-        energy = self.offset[..., None] - fields - interactions(spins, self.J, self.K)
+        with in_own_precision(self.h):
+            energy = self.offset[..., None] - fields - interactions(spins, self.J, self.K)
         return energy[..., 0] if one_each else energy
 
     @classmethod

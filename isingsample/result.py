@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from isingsample._arrays import Array, deepcopied, like, namespace, to_numpy
+from isingsample._arrays import Array, deepcopied, in_own_precision, like, namespace, to_numpy
 from isingsample.couplings import DENSE_LIMIT, check_dense_size
 from isingsample.problem import IsingProblem
 
@@ -93,7 +93,8 @@ class SampleResult:
     @cached_property
     def _edge_moments(self) -> tuple[Array, Array]:
         if self._edges is not None:
-            return self._edges()
+            with in_own_precision(self.magnetization):
+                return self._edges()
         first, second = (
             like(spins, self.correlation, keep_dtype=True) for spins in self.problem.edges.T
         )
@@ -160,7 +161,8 @@ class SampleResult:
     def _asked_for(self, what: str, compute: Callable[[], Array] | None) -> Array:
         if compute is None:
             raise ValueError(f"{self.info.get('sampler', 'this sampler')} gives no {what}")
-        return compute()
+        with in_own_precision(self.magnetization):
+            return compute()
 
     def __repr__(self) -> str:
         reads = None if self.samples is None else self.samples.shape[-2]

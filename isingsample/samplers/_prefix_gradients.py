@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
+from isingsample._arrays import is_transformed
 from isingsample.samplers._prefixes import Part, Solved, pull
 
 Moments = tuple[Tensor, Tensor, Tensor]
@@ -68,7 +69,7 @@ class _Moments(torch.autograd.Function):
         if not given:
             return None, None, None, None, None
         again = torch.is_grad_enabled()  # whether this gradient may be differentiated in turn
-        if again or any(map(_is_batch, given)):
+        if again or any(map(is_transformed, given)):
             h, J = (x if again else x.detach().requires_grad_() for x in (h, J))
             with torch.enable_grad():
                 moments = ctx.formula(h, J)
@@ -82,12 +83,3 @@ class _Moments(torch.autograd.Function):
         parts = [Part(*arrays[i : i + 4]) for i in range(0, len(arrays), 4)]
         with torch.autocast(probability.device.type, enabled=False):
             return None, None, None, *pull(gradients, ctx.lengths, probability, weights, parts)
-
-
-def _is_batch(gradient: Tensor) -> bool:
-    """Whether torch computes several gradients at once by vmap, whose tensors have no memory."""
-    try:
-        gradient.data_ptr()
-    except RuntimeError:
-        return True
-    return False

@@ -28,7 +28,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from isingsample import _validation as check
-from isingsample._arrays import Array, is_torch, like, namespace
+from isingsample._arrays import Array, in_own_precision, is_torch, like, namespace
 from isingsample._info import Info, Later
 from isingsample.blocks import Block, join, joiner, split, spread
 from isingsample.couplings import check_dense_size
@@ -161,18 +161,19 @@ class Sampler(ABC):
         started = time.perf_counter_ns()
         check_is_problem(problem)
         beta = check_beta(beta, problem, on_host=self.runs_on_host)
-        local = self._local(problem)
-        streams = Streams.from_seed(seed)
-        blocks = self._split(local)
-        prepared = time.perf_counter_ns()
-        solved = self._solve_all(blocks, beta, streams)
-        reads = _num_reads(self, solved)
-        solutions = [
-            solution or _nothing_to_solve(block, reads)
-            for solution, block in zip(solved, blocks, strict=True)
-        ]
-        sampled = time.perf_counter_ns()
-        result = self._assemble(problem, local, beta, blocks, solutions)
+        with in_own_precision(problem.h):
+            local = self._local(problem)
+            streams = Streams.from_seed(seed)
+            blocks = self._split(local)
+            prepared = time.perf_counter_ns()
+            solved = self._solve_all(blocks, beta, streams)
+            reads = _num_reads(self, solved)
+            solutions = [
+                solution or _nothing_to_solve(block, reads)
+                for solution, block in zip(solved, blocks, strict=True)
+            ]
+            sampled = time.perf_counter_ns()
+            result = self._assemble(problem, local, beta, blocks, solutions)
         timing = {
             "preprocessing_ns": prepared - started,
             "sampling_ns": sampled - prepared,
@@ -308,19 +309,22 @@ class Minimizer(Sampler):
             state (..., n) int8 and its energy (...), in the problem's library.
         """
         check_is_problem(problem)
-        local = self._local(problem)
-        streams = Streams.from_seed(seed)
-        blocks = split(local)
-        states = [
-            _nothing_to_solve(block, None).magnetization
-            if block.is_empty
-            else self._lowest(block, streams)
-            for block in blocks
-        ]
-        state = join([namespace(s).astype(s, namespace(s).int8) for s in states], blocks, local, 1)
-        if self.runs_on_host:
-            state = like(state, problem.h, keep_dtype=True)
-        return state, problem.energy(state)
+        with in_own_precision(problem.h):
+            local = self._local(problem)
+            streams = Streams.from_seed(seed)
+            blocks = split(local)
+            states = [
+                _nothing_to_solve(block, None).magnetization
+                if block.is_empty
+                else self._lowest(block, streams)
+                for block in blocks
+            ]
+            state = join(
+                [namespace(s).astype(s, namespace(s).int8) for s in states], blocks, local, 1
+            )
+            if self.runs_on_host:
+                state = like(state, problem.h, keep_dtype=True)
+            return state, problem.energy(state)
 
     @abstractmethod
     def _lowest(self, block: Block, streams: Streams) -> Array:

@@ -11,6 +11,7 @@ from isingsample._arrays import (
     Array,
     concat,
     detach,
+    in_own_precision,
     is_torch,
     like,
     namespace,
@@ -104,7 +105,8 @@ class Exact(Minimizer):
         if blocks[0].index.size == 0:
             return like(np.zeros((*problem.batch_shape, 2**problem.num_spins)), problem.h)
 
-        parts = [self._over_chunks(block, beta, Chunk.distribution)[0] for block in blocks]
+        with in_own_precision(problem.h):
+            parts = [self._over_chunks(block, beta, Chunk.distribution)[0] for block in blocks]
         return join(parts, blocks, problem, 0)
 
     def _check(self, problem: IsingProblem) -> None:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from isingsample import _validation as check
-from isingsample._arrays import Array, concat, detach, like, namespace
+from isingsample._arrays import Array, concat, detach, in_own_precision, like, namespace
 from isingsample.blocks import Block, join, split
 from isingsample.calibration import EffectiveBetas
 from isingsample.errors import TooLargeError, WeakFieldWarning
@@ -230,13 +230,14 @@ class DQA(Sampler):
         blocks = split(self._local(problem))
         if blocks[0].is_empty:
             return like(np.ones((*problem.batch_shape, 2**problem.num_spins)), problem.h)
-        betas = self._betas_for(blocks, beta)
         parts = []
-        for block in blocks:
-            ready = self._ready(block, beta, betas)
-            found = concat(list(probabilities(self._engine, ready, self._anneal)), axis=0)
-            found = found[:, like(table_order(problem.num_spins), found, keep_dtype=True)]
-            parts.append(namespace(found).reshape(found, (*block.index.shape, -1)))
+        with in_own_precision(problem.h):
+            betas = self._betas_for(blocks, beta)
+            for block in blocks:
+                ready = self._ready(block, beta, betas)
+                found = concat(list(probabilities(self._engine, ready, self._anneal)), axis=0)
+                found = found[:, like(table_order(problem.num_spins), found, keep_dtype=True)]
+                parts.append(namespace(found).reshape(found, (*block.index.shape, -1)))
         return converted(join(parts, blocks, problem, 0), problem.h)
 
     def _check(self, problem: IsingProblem) -> None:

@@ -14,7 +14,7 @@ from boltzmann_study.brackets import BracketMatching
 from boltzmann_study.contrast import contrast_weights
 from boltzmann_study.modes import arms
 from boltzmann_study.text import NextCharacter
-from isingsample import Exact, IsingProblem
+from isingsample import Exact, IsingProblem, MeanField
 
 MEMBERS, QUESTIONS = 2, 3
 
@@ -65,6 +65,18 @@ def test_matching_climbs_the_likelihood_of_the_patterns(case):
     found = torch.autograd.grad((up * target).sum(), (h, J))
     torch.testing.assert_close(found[0], expected[0])
     torch.testing.assert_close(found[1], symmetrised(expected[1]))
+
+
+@given(case=problems())
+def test_a_borrowed_gradient_is_that_of_the_exact_solver(case):
+    h, J, present, patterns, target = case
+    problem = IsingProblem(h, J[:, None], None, present)
+    expected = Exact().sample(problem).probability
+    options = {"sampler": MeanField(), "kind": "borrowed", "seed": 0}
+    up = contrast_weights(h, J, present, patterns, **options)
+    torch.testing.assert_close(up, MeanField().sample(problem).probability)
+    found = torch.autograd.grad((up * target).sum(), (h, J))
+    torch.testing.assert_close(found, torch.autograd.grad((expected * target).sum(), (h, J)))
 
 
 def test_no_loss_no_nudge():

@@ -1,4 +1,4 @@
-r"""Attention that learns by comparing two phases of its spins, without backpropagation through it.
+r"""Attention that learns without backpropagation through its sampler, in ways of this study.
 
 "nudged": with g the gradient arriving at m = <s>, from the layers above,
 
@@ -17,6 +17,9 @@ spins. "matched": correlation matching with a data phase,
 
 whose L is minus the log-likelihood of the data's spin patterns, not the loss of the layers above.
 Both hold for any sampler of Boltzmann distributions, and need nothing of it but moments.
+
+"borrowed": the sampler's moments forward, and backward those of the exact solver at the same
+fields and couplings. A straight-through gradient, for samplers near Boltzmann.
 """
 
 from typing import Any
@@ -24,9 +27,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from isingsample import IsingProblem, Sampler
+from isingsample import Exact, IsingProblem, Sampler
 
-CONTRASTS = ("nudged", "matched")
+CONTRASTS = ("nudged", "matched", "borrowed")
 STRENGTH = 0.1  # largest nudge of a field; the error is of its second order
 
 
@@ -49,10 +52,16 @@ def contrast_weights(
         present: (members, questions, T) spins that are not removed, or None.
         patterns: (members, questions, T) of -1 and +1, the data phase of "matched".
         sampler: called once forward, and for "nudged" twice backward, with the same seed.
-        kind: "nudged" or "matched".
+        kind: "nudged", "matched" or "borrowed".
         seed: for the sampler.
         strength: of the nudge.
     """
+    if kind == "borrowed":
+        problem = IsingProblem(h, J[:, None], None, present)
+        exact: Tensor = Exact().sample(problem).probability
+        with torch.no_grad():
+            error: Tensor = sampler.sample(problem, seed=seed).probability - exact
+        return exact + error
     up: Tensor = _Contrast.apply(  # type: ignore[no-untyped-call]
         h, J, present, patterns, sampler, kind, seed, strength
     )

@@ -44,6 +44,8 @@ _SETTINGS: dict[str, tuple[Callable[[int], Sampler], str]] = {
     "dqa": (lambda reads: _dqa(engine="statevector"), "straight_through"),
     "dqa-raw": (lambda reads: _dqa(engine="statevector", calibration="none"), "straight_through"),
     "dqa-through": (lambda reads: _dqa(engine="statevector"), "exact"),
+    "dqa-borrowed": (lambda reads: _dqa(engine="statevector"), "borrowed"),
+    "dqa-raw-borrowed": (lambda reads: _dqa(engine="statevector", calibration="none"), "borrowed"),
     "dqa-shots": (lambda reads: _dqa(num_reads=reads), "straight_through"),
     "dqa-raw-shots": (lambda reads: _dqa(num_reads=reads, calibration="none"), "straight_through"),
 }
@@ -55,8 +57,9 @@ def setting(name: str, reads: int) -> Setting:
 
     "dqa" anneals to calibrated temperatures, "dqa-raw" at beta = 1 as published, both with exact
     outcome probabilities and the straight-through gradient; "dqa-through" differentiates the
-    anneal itself; "-shots" draws `reads` shots on Qiskit Aer. "nudged" and "matched" learn as
-    `boltzmann_study.contrast` describes, from exact moments or, with "gibbs-", from samples.
+    anneal itself, and "-borrowed" the exact solver in its place; "-shots" draws `reads` shots on
+    Qiskit Aer. "nudged" and "matched" learn as `boltzmann_study.contrast` describes, from exact
+    moments or, with "gibbs-", from samples.
 
     Raises:
         ValueError: no setting has this name.

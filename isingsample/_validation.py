@@ -50,6 +50,13 @@ def check_number(name: str, value: Any, minimum: float = -math.inf) -> float:
     return number
 
 
+def check_flag(name: str, value: Any) -> bool:
+    """value if it is True or False; TypeError names the option."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False, not {value!r}")
+    return bool(value)
+
+
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:
     """value if it is one of choices; ValueError names the option and the nearest choice."""
     known = list(choices)

@@ -56,6 +56,10 @@ BAD = [
     ({"beta_range": (0.1, 2.0)}, "beta_range must end at beta=1"),
     ({"beta_range": (0.0, 1.0)}, "cannot start at 0"),
     ({"beta_range": (1.0,)}, "must be two finite numbers"),
+    (
+        {"beta_schedule_type": "custom", "beta_schedule": [1.0], "beta_range": (0.1, 1.0)},
+        "exclude each other",
+    ),
 ]
 
 

@@ -14,7 +14,9 @@ from monte_carlo import (
 from strategies import LIBRARIES, in_library
 
 from isingsample import Exact, IsingProblem
+from isingsample.samplers.annealing import SimulatedAnnealing
 from isingsample.samplers.gibbs import Gibbs
+from isingsample.samplers.tempering import ParallelTempering
 
 
 @monte_carlo
@@ -88,3 +90,62 @@ def test_options_are_checked(make: Callable[..., Any]) -> None:
             make(**{option: 0})
     with pytest.raises(TypeError, match="did you mean 'num_reads'"):
         make(num_read=3)
+
+
+@monte_carlo
+def test_flags_are_true_or_false(make: Callable[..., Any]) -> None:
+    with pytest.raises(TypeError, match="random_order must be True or False, not 'yes'"):
+        make(random_order="yes")
+    assert make(random_order=np.bool_(True)).random_order
+    with pytest.raises(TypeError, match="adapt must be True or False, not None"):
+        ParallelTempering(adapt=None)
+
+
+def test_what_the_caller_does_with_its_arrays_later_does_not_matter() -> None:
+    """Correlations are counted when they are asked for, in chains that start again."""
+    states = np.ones((4, 6), np.int8)
+    problem = glass(6, seed=1)
+    sampler = Gibbs(num_reads=4, initial_states=states)
+    result, expected = (sampler.sample(problem, seed=0) for _ in range(2))
+    states[:] = -1
+    np.testing.assert_array_equal(result.correlation, expected.correlation)
+    again = sampler.sample(problem, seed=0)
+    np.testing.assert_array_equal(again.samples, expected.samples)
+    betas = [0.0, 0.5, 1.0]
+    ladder = ParallelTempering(num_reads=4, betas=betas)
+    betas[-1] = 7.0
+    assert ladder.betas == (0.0, 0.5, 1.0)
+    assert ladder != ParallelTempering(num_reads=4, betas=[0.0, 1.0])
+
+
+@monte_carlo
+@pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 4), (2, 0, 3)])
+def test_where_nothing_is_sampled_figures_have_the_shape_of_the_batch(
+    make: Callable[..., Any], shape: tuple[int, ...]
+) -> None:
+    sampler = make(num_reads=3)
+    info = sampler.sample(IsingProblem(np.zeros(shape)), seed=0).info
+    usual = sampler.sample(IsingProblem(np.zeros((2, 3))), seed=0).info
+    assert info.keys() == usual.keys()
+    for name in info.keys() - {"sampler", "options", "timing"}:
+        assert info[name].shape == (*shape[:-1], *usual[name].shape[1:])
+        assert info[name].dtype == usual[name].dtype
+    assert info["converged"].all()
+
+
+@pytest.mark.parametrize(
+    ("sampler", "remedy"),
+    [
+        (Gibbs(num_sweeps=2), "raise burn_in and num_sweeps"),
+        (SimulatedAnnealing(hold=0.01), "raise num_sweeps or hold"),
+        (
+            SimulatedAnnealing(beta_schedule_type="custom", beta_schedule=[0.5, 1.0]),
+            "let beta_schedule stay at its last value for longer",
+        ),
+        (ParallelTempering(num_sweeps=2), "raise num_sweeps, burn_in or num_replicas"),
+        (ParallelTempering(num_sweeps=2, betas=[0, 1]), "or give more betas"),
+    ],
+)
+def test_warnings_say_what_would_help(sampler: Any, remedy: str) -> None:
+    with pytest.warns(UserWarning, match=remedy):
+        sampler.sample(PAIR.problem(), seed=0)

@@ -68,7 +68,7 @@ def check_two_valleys(problem: IsingProblem) -> None:
     """Single chains say that they did not converge; tempering does, and is right."""
     single = {
         Gibbs(num_reads=200): "raise burn_in and num_sweeps, or use 'tempering'",
-        SimulatedAnnealing(num_reads=200): "raise num_sweeps, or use 'tempering'",
+        SimulatedAnnealing(num_reads=200): "raise num_sweeps or hold, or use 'tempering'",
     }
     for stuck, remedy in single.items():
         with pytest.warns(UserWarning, match=f"1 of 1 problems did not converge.*{remedy}"):

@@ -1,7 +1,8 @@
 """Chains of heat-bath sweeps on blocks: what the Monte Carlo samplers have in common."""
 
+import dataclasses
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, TypeAlias
@@ -10,6 +11,7 @@ import numpy as np
 
 from isingsample import _validation as check
 from isingsample._arrays import Array, is_torch, to_numpy
+from isingsample._info import Info
 from isingsample.blocks import Block
 from isingsample.energies import interactions
 from isingsample.errors import MissingExtraError
@@ -66,6 +68,17 @@ class ChainSampler(Minimizer):
     random_order: bool
     initial_states: Any
 
+    def __post_init__(self) -> None:
+        check.check_count("num_reads", self.num_reads)
+        check.check_count("num_sweeps", self.num_sweeps)
+        check.check_flag("random_order", self.random_order)
+        if self.initial_states is not None:
+            object.__setattr__(self, "initial_states", own_states(self.initial_states))
+
+    def _own(self, name: str, numbers: Sequence[float] | np.ndarray) -> None:
+        """Keep an option as a tuple: what happens to the caller's list later does not matter."""
+        object.__setattr__(self, name, tuple(float(number) for number in numbers))
+
     @property
     @abstractmethod
     def _remedy(self) -> str:
@@ -75,8 +88,16 @@ class ChainSampler(Minimizer):
         """As for every sampler; warns of problems that have not converged."""
         run = self._on_device().sample if on_accelerator(problem) else super().sample
         result = run(problem, beta=beta, seed=seed)
+        if "converged" not in result.info:
+            idle = Info(result.info).also(**self._idle(problem.batch_shape))
+            return dataclasses.replace(result, info=idle)
         warn_unless_converged(self.name, result.info, self._remedy)
         return result
+
+    def _idle(self, batch: tuple[int, ...]) -> dict[str, np.ndarray]:
+        """What info says of each problem where none has a spin: chains of nothing agree."""
+        unknown = np.full(batch, np.nan)
+        return {"r_hat": unknown, "ess": unknown.copy(), "converged": np.ones(batch, bool)}
 
     def minimize(self, problem: IsingProblem, *, seed: Seed = None) -> tuple[Array, Array]:
         """As for every Minimizer."""
@@ -105,7 +126,7 @@ class ChainSampler(Minimizer):
         """(queries, reads, n) int8 of a block's spins, or None to start at random."""
         if self.initial_states is None:
             return None
-        states = to_numpy(self.initial_states).astype(np.int8)
+        states = self.initial_states
         if states.ndim == 1:
             states = np.broadcast_to(states, (self.num_reads, len(states)))
         flat = states.reshape(-1, *states.shape[-2:])
@@ -280,15 +301,27 @@ def lowest(block: Block, samples: np.ndarray) -> np.ndarray:
     return best
 
 
-def check_initial_states(states: Any, num_reads: int, problem: IsingProblem) -> None:
-    """Refuse states to start from that do not fit the problem and the number of reads.
+def own_states(states: Any) -> np.ndarray:
+    """States to start from as int8 of our own, which stay as they are whatever the caller does.
 
     Raises:
         TypeError: not numbers.
+        ValueError: entries other than -1 and +1, or 0 for spins that may be absent.
+    """
+    values = to_numpy(check.real_array("initial_states", states))
+    check.check_spins("initial_states", values, values != 0)
+    owned = values.astype(np.int8)
+    owned.flags.writeable = False
+    return owned
+
+
+def check_initial_states(values: np.ndarray, num_reads: int, problem: IsingProblem) -> None:
+    """Refuse states to start from that do not fit the problem and the number of reads.
+
+    Raises:
         ValueError: a shape other than (n,), (num_reads, n) or (..., num_reads, n), or entries
             other than -1 and +1 at spins that are present.
     """
-    values = to_numpy(check.real_array("initial_states", states))
     n = problem.num_spins
     shapes = ((n,), (num_reads, n), (*problem.batch_shape, num_reads, n))
     if values.shape not in shapes:

@@ -37,24 +37,19 @@ def annealing_betas(hot: float, cold: float, num_sweeps: int, kind: str, hold: f
     return np.concatenate([ramp, np.full(held, cold)])
 
 
-def check_beta_range(
-    beta_range: tuple[float, float] | None, beta: float, kind: str
-) -> tuple[float, float]:
-    """(hot, cold) with cold equal to beta; by default hot is 0.1 beta.
+def check_beta_range(beta_range: Any, kind: str) -> tuple[float, float]:
+    """(hot, cold) as floats.
 
     Raises:
-        ValueError: the range is malformed, or does not end at beta: its samples would belong to
-            another temperature than the one asked for.
+        ValueError: not two finite numbers of at least 0, or a start that a ramp of this kind
+            cannot have.
     """
-    if beta_range is None:
-        return 0.1 * beta, beta
     try:
         hot, cold = (check_number("beta_range", end, minimum=0.0) for end in beta_range)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"beta_range must be two finite numbers (hot, cold), not {beta_range!r}"
         ) from error
-    check_last("beta_range", cold, beta)
     if kind == "geometric" and hot == 0 < cold:
         raise ValueError(
             "a geometric beta_range cannot start at 0; use beta_schedule_type='linear'"

@@ -39,7 +39,7 @@ class SimulatedAnnealing(ChainSampler):
         beta_schedule_type: "geometric", "linear", or "custom" with a beta_schedule.
         hold: the share of the sweeps spent at cold, in [0, 1].
         beta_schedule: one inverse temperature per sweep, ending at the beta given to sample();
-            it takes the place of num_sweeps, beta_range and hold.
+            it takes the place of num_sweeps and hold when sampling, and excludes beta_range.
         random_order: draw spins in a new random order in each sweep, not one after the other.
         initial_states: (n,), (num_reads, n) or (..., num_reads, n) of -1 and +1 to start from;
             None for random ones.
@@ -55,26 +55,31 @@ class SimulatedAnnealing(ChainSampler):
     beta_range: tuple[float, float] | None = None
     beta_schedule_type: str = "geometric"
     hold: float = 0.5
-    beta_schedule: Any = field(default=None, compare=False)
+    beta_schedule: Any = None
     random_order: bool = False
     initial_states: Any = field(default=None, repr=False, compare=False)
 
     name: ClassVar[str] = "sa"
 
     def __post_init__(self) -> None:
-        check.check_count("num_reads", self.num_reads)
-        check.check_count("num_sweeps", self.num_sweeps)
+        super().__post_init__()
         check.check_choice("beta_schedule_type", self.beta_schedule_type, SCHEDULE_TYPES)
         if not 0 <= check.check_number("hold", self.hold) <= 1:
             raise ValueError(f"hold must be between 0 and 1, not {self.hold}")
         if (self.beta_schedule_type == "custom") != (self.beta_schedule is not None):
             raise ValueError("beta_schedule goes with beta_schedule_type='custom', and only there")
         if self.beta_schedule is not None:
-            check_betas("beta_schedule", self.beta_schedule)
+            self._own("beta_schedule", check_betas("beta_schedule", self.beta_schedule))
+        if self.beta_range is not None:
+            if self.beta_schedule is not None:
+                raise ValueError("beta_range and beta_schedule exclude each other; pass one")
+            self._own("beta_range", check_beta_range(self.beta_range, self.beta_schedule_type))
 
     @property
     def _remedy(self) -> str:
-        return "raise num_sweeps, or use 'tempering'"
+        if self.beta_schedule is not None:
+            return "let beta_schedule stay at its last value for longer, or use 'tempering'"
+        return "raise num_sweeps or hold, or use 'tempering'"
 
     def _solve(self, block: Block, beta: float, streams: Streams) -> Solution:
         plan = self._plan(beta)
@@ -92,10 +97,10 @@ class SimulatedAnnealing(ChainSampler):
 
     def _betas(self, beta: float) -> np.ndarray:
         if self.beta_schedule is not None:
-            betas = check_betas("beta_schedule", self.beta_schedule)
-            check_last("beta_schedule", betas[-1], beta)
-            return betas
-        hot, cold = check_beta_range(self.beta_range, beta, self.beta_schedule_type)
+            check_last("beta_schedule", self.beta_schedule[-1], beta)
+            return np.array(self.beta_schedule)
+        hot, cold = self.beta_range or (0.1 * beta, beta)
+        check_last("beta_range", cold, beta)
         if cold == 0:  # no geometric ramp ends there, and none is needed
             return np.zeros(self.num_sweeps)
         return annealing_betas(hot, cold, self.num_sweeps, self.beta_schedule_type, self.hold)

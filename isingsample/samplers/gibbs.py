@@ -52,8 +52,7 @@ class Gibbs(ChainSampler):
     name: ClassVar[str] = "gibbs"
 
     def __post_init__(self) -> None:
-        check.check_count("num_reads", self.num_reads)
-        check.check_count("num_sweeps", self.num_sweeps)
+        super().__post_init__()
         check.check_count("burn_in", self.burn_in, minimum=0)
 
     @property

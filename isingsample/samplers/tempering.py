@@ -79,7 +79,7 @@ class ParallelTempering(ChainSampler):
     num_replicas: int = 8
     num_sweeps: int = 200
     burn_in: int = 100
-    betas: Any = field(default=None, compare=False)
+    betas: Any = None
     adapt: bool = True
     random_order: bool = False
     initial_states: Any = field(default=None, repr=False, compare=False)
@@ -87,21 +87,29 @@ class ParallelTempering(ChainSampler):
     name: ClassVar[str] = "tempering"
 
     def __post_init__(self) -> None:
-        check.check_count("num_reads", self.num_reads)
-        check.check_count("num_sweeps", self.num_sweeps)
+        super().__post_init__()
         check.check_count("burn_in", self.burn_in, minimum=0)
+        check.check_flag("adapt", self.adapt)
         rungs = check.check_count("num_replicas", self.num_replicas)
         if self.betas is not None:
             betas = check_betas("betas", self.betas)
             if (np.diff(betas) < 0).any():
                 raise ValueError("betas must ascend, from hot to cold")
+            self._own("betas", betas)
             rungs = len(betas)
         if rungs > LANES:
             raise ValueError(f"a ladder has at most {LANES} replicas, not {rungs}")
 
     @property
     def _remedy(self) -> str:
+        if self.betas is not None:
+            return "raise num_sweeps or burn_in, or give more betas"
         return "raise num_sweeps, burn_in or num_replicas"
+
+    def _idle(self, batch: tuple[int, ...]) -> dict[str, np.ndarray]:
+        rungs = self.num_replicas if self.betas is None else len(self.betas)
+        betas, shares = (np.full((*batch, count), np.nan) for count in (rungs, rungs - 1))
+        return {**super()._idle(batch), "betas": betas, "swap_acceptance": shares}
 
     def _on_device(self) -> Minimizer:
         from isingsample.samplers._ladders_on_device import LaddersOnDevice
@@ -137,9 +145,8 @@ class ParallelTempering(ChainSampler):
     def _prepared(self, block: Block, beta: float, pilot: Pilot) -> tuple[np.ndarray, Any]:
         """Rungs (queries, rungs) and states to start from, after the pilot runs."""
         if self.betas is not None:
-            given = check_betas("betas", self.betas)
-            check_last("betas", given[-1], beta)
-            return np.tile(given, (block.index.size, 1)), None
+            check_last("betas", self.betas[-1], beta)
+            return np.tile(self.betas, (block.index.size, 1)), None
         betas = first_ladder(block, beta, self.num_replicas)
         states = None
         if self.adapt and self.num_replicas > 2 and self.burn_in >= _SHORTEST_PILOT:

@@ -18,15 +18,16 @@ LANES = 128
 _RANGES = 64
 
 
-def run_tasks(kernel: Callable[..., None], tasks: int, description: str, *arguments: Any) -> None:
-    """kernel(first, last, *arguments) for ranges that make up 0 ... tasks, on all cores.
-
-    The number of threads is numba's: NUMBA_NUM_THREADS in the environment, or all cores that the
-    process may use.
-    """
+def num_threads() -> int:
+    """numba's: NUMBA_NUM_THREADS in the environment, or all cores that the process may use."""
     from numba import config
 
-    threads = min(int(config.NUMBA_NUM_THREADS), tasks)
+    return int(config.NUMBA_NUM_THREADS)
+
+
+def run_tasks(kernel: Callable[..., None], tasks: int, description: str, *arguments: Any) -> None:
+    """kernel(first, last, *arguments) for ranges that make up 0 ... tasks, on all threads."""
+    threads = min(num_threads(), tasks)
     if threads <= 1:
         kernel(0, tasks, *arguments)
         return

@@ -1,7 +1,8 @@
 """Our statevector engine beside Qiskit Aer's fastest settings for this circuit.
 
 Both run the same anneal of 200 steps on a batch that shares J. Aer binds parameters inside the
-simulator, one circuit for all queries, on one thread: that was its fastest way here.
+simulator, one circuit for all queries, on one thread: that was its fastest way here. Ours takes
+all cores: for a thread each set NUMBA_NUM_THREADS=1.
 Read the ratios within a group, never the times: `make bench`.
 """
 

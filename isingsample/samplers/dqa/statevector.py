@@ -8,12 +8,16 @@ The circuit is that of `circuit.py`, step by step. What makes it fast:
   commutes with the diagonal part. So D^+ psi needs real matrix products only, four qubits at a
   time, and has the same probabilities.
 - As many queries go together as a cache holds, and they share a few arrays throughout.
+
+Larger batches on the host run compiled where numba is installed: see `compiled.py`, for which this
+is the reference. Gradients, and tensors on other devices, are for this file and `adjoint.py`.
 """
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -25,6 +29,11 @@ from isingsample.samplers.dqa.qubits import Group, kron_powers, on_every_qubit, 
 
 # Amplitudes at a time: four complex arrays of them stay within a large cache.
 _CHUNK_ENTRIES = 2**16
+# The compiled form has tables of its own for each thread; these are for an even load.
+_COMPILED_CHUNK_ENTRIES = 2**20
+# Amplitudes times steps from which the compiled form is used. NumPy takes some 6 ms for them; the
+# first use in a process takes most of a second, later ones are ten times as fast.
+_WORTH_LOADING = 2**19
 # State, spare, phases and their ratio; energies, probabilities and what the readout needs.
 _BYTES_PER_STATE = 128
 # Phases are made anew after so many products, before their rounding shows: by bytes of a number.
@@ -54,7 +63,10 @@ class StatevectorEngine:
         """
         xp, (groups, queries, num_spins) = namespace(h), h.shape
         h, group = xp.reshape(h, (-1, num_spins)), np.repeat(np.arange(groups), queries)
-        step = max(1, _CHUNK_ENTRIES >> num_spins)
+        work = h.shape[0] * anneal.num_steps << num_spins
+        compiled = kernels_for(work, *(array for array in (h, J, K) if array is not None))
+        entries = _CHUNK_ENTRIES if compiled is None else _COMPILED_CHUNK_ENTRIES
+        step = max(1, entries >> num_spins)
         for first in track(range(0, len(group), step), "dqa"):
             rows = slice(first, first + step)
             found = outcome_probabilities(energy_table(h[rows], J, K, group[rows]), anneal)
@@ -107,7 +119,13 @@ def probabilities_after(energies: Array, problem: Array, driver: Array) -> Array
 
         found = differentiable_probabilities(energies, problem, driver)
     else:
-        found = squares(evolved(energies, to_numpy(problem), to_numpy(driver)))
+        angles = to_numpy(problem), to_numpy(driver)
+        states, queries = energies.shape
+        compiled = kernels_for(states * queries * len(angles[0]), energies)
+        if compiled is None:
+            found = squares(evolved(energies, *angles))
+        else:
+            found = like(compiled.outcome_weights(to_numpy(energies), *angles), energies)
     # Rounded rotations are not quite unitary, which shows in single precision. So would a sum that
     # runs over all states in one go.
     xp, (states, queries) = namespace(found), found.shape
@@ -115,11 +133,27 @@ def probabilities_after(energies: Array, problem: Array, driver: Array) -> Array
     return found / xp.sum(xp.sum(xp.reshape(found, (half, -1, queries)), axis=0), axis=0)
 
 
+def kernels_for(work: int, *arrays: Array) -> ModuleType | None:
+    """The compiled form of this file, if it is there, of use and worth its loading.
+
+    Args:
+        work: amplitudes, those of all queries, times steps.
+        arrays: what the anneal is of.
+    """
+    here = not any(is_torch(x) and (records_gradient(x) or x.device.type != "cpu") for x in arrays)
+    if not here or work < _WORTH_LOADING:
+        return None
+    try:
+        from isingsample.samplers.dqa import compiled
+    except ImportError:
+        return None
+    return compiled
+
+
 def evolved(energies: Array, problem: np.ndarray, driver: np.ndarray) -> Array:
     """D^+ psi after the steps: (2**n, 2 queries) real, the two parts of each number together."""
     state, spare = _empty_pairs(energies), _empty_pairs(energies)
-    states = np.arange(len(energies), dtype=np.uint64)
-    start = len(energies) ** -0.5 * 1j ** np.bitwise_count(states)
+    start = first_amplitudes(len(energies))
     state[:, 0::2] = like(start.real, energies)[:, None]
     state[:, 1::2] = like(start.imag, energies)[:, None]
     rotations = driver_rotations(driver, state)
@@ -127,6 +161,13 @@ def evolved(energies: Array, problem: np.ndarray, driver: np.ndarray) -> Array:
         as_complex(state)[...] *= phase
         state, spare = on_every_qubit(rotation, state, spare)
     return state
+
+
+def first_amplitudes(states: int) -> np.ndarray:
+    """D^+ on equal amplitudes: (states,) complex."""
+    ones = np.bitwise_count(np.arange(states, dtype=np.uint64))
+    start: np.ndarray = states**-0.5 * 1j**ones
+    return start
 
 
 def phases(energies: Array, angles: np.ndarray) -> Iterator[Array]:

@@ -8,6 +8,7 @@ from isingsample._arrays import Array, to_numpy
 from isingsample.energies import spin_table
 from isingsample.errors import TooLargeError
 from isingsample.problem import IsingProblem
+from isingsample.samplers.base import check_has_distribution, check_is_problem
 from isingsample.samplers.exact import Exact
 
 _MAX_SPINS = 16
@@ -47,8 +48,11 @@ def distance_to_boltzmann(
 
     Raises:
         TooLargeError: n is above 16.
-        ValueError, TypeError: whatever the sampler's `distribution` refuses.
+        TypeError: the sampler has no distribution, or problem is not an IsingProblem.
+        ValueError: whatever the sampler's `distribution` refuses.
     """
+    check_has_distribution(sampler)
+    check_is_problem(problem)
     if problem.num_spins > _MAX_SPINS:
         raise TooLargeError(
             f"a distance sums over 2**n states of each problem; n = {problem.num_spins} is above "

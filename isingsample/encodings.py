@@ -19,7 +19,7 @@ from isingsample._arrays import Array, like, namespace, to_numpy
 from isingsample._info import Info
 from isingsample.problem import IsingProblem
 from isingsample.result import SampleResult
-from isingsample.samplers.base import Sampler, Solution, check_is_problem
+from isingsample.samplers.base import Sampler, Solution, check_has_distribution, check_is_problem
 from isingsample.streams import Seed, Streams
 
 
@@ -112,6 +112,22 @@ class GaugeSpin(Sampler):
             _correlation=folded.correlation,
             _correlation_error=folded.correlation_error,
         )
+
+    def distribution(self, problem: IsingProblem, *, beta: Any = 1.0) -> Array:
+        """P(s) of every state of the folded spins, as `DQA.distribution` and `Exact`'s.
+
+        Raises:
+            TypeError: the sampler has no distribution.
+            TooLargeError, ValueError: whatever its distribution refuses of n + 1 spins.
+        """
+        check_has_distribution(self.sampler)
+        check_is_problem(problem)
+        found = self.sampler.distribution(with_gauge_spin(problem), beta=beta)
+        xp = namespace(found)
+        by_gauge = xp.reshape(found, (*found.shape[:-1], -1, 2))
+        # The table's last spin is the gauge spin, and flips the other spins where it is -1: the
+        # state of all spins flipped is as far from the end as the state itself from the start.
+        return by_gauge[..., 1] + xp.flip(by_gauge[..., 0], axis=-1)
 
     def close(self) -> None:
         """Close the sampler."""

@@ -9,16 +9,23 @@ import numpy as np
 from isingsample import _validation as check
 from isingsample._arrays import Array, to_numpy
 from isingsample._info import Info
+from isingsample._memory import available_memory, readable_bytes
 from isingsample.blocks import Block
-from isingsample.energies import spin_table
+from isingsample.energies import interactions, spin_table
+from isingsample.errors import TooLargeError
 from isingsample.problem import IsingProblem
 from isingsample.result import SampleResult
+from isingsample.samplers._halves import slices
 from isingsample.samplers._inverse_cdf import invert
-from isingsample.samplers.base import Sampler, Solution
+from isingsample.samplers.base import Sampler, Solution, check_has_distribution
 from isingsample.streams import Seed, Streams
 
 # Streams of this module: no other purpose of a problem's randomness is as large.
 _SWEEPS, _STEPS = 2**20, 2**21
+# Of a table of all states: the largest, and how much of it goes at a time.
+_MAX_SPINS, _CHUNK_BYTES = 20, 2**28
+# For each state: of a query its probability, weight and what they are made with; of the table.
+_BYTES_PER_STATE, _BYTES_PER_SPIN = 80, 24
 
 
 @dataclass(frozen=True)
@@ -127,6 +134,7 @@ class IndependenceMetropolis(Sampler):
 
     Raises:
         TypeError, ValueError: an option of the wrong kind or out of its range.
+        TooLargeError: a problem has more than 20 spins, or needs more memory than there is.
 
     Source: Liu, Statistics and Computing 6, 113 (1996), for the rate.
     """
@@ -138,10 +146,7 @@ class IndependenceMetropolis(Sampler):
     name: ClassVar[str] = "independence_metropolis"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.sampler, Sampler) or not hasattr(self.sampler, "distribution"):
-            raise TypeError(
-                f"sampler must be one that has a distribution, such as DQA, not {self.sampler!r}"
-            )
+        check_has_distribution(self.sampler)
         check.check_count("num_reads", self.num_reads)
         check.check_count("num_steps", self.num_steps)
 
@@ -149,13 +154,44 @@ class IndependenceMetropolis(Sampler):
         """Close the sampler."""
         self.sampler.close()
 
+    def _check(self, problem: IsingProblem) -> None:
+        largest = problem.num_spins
+        if problem.present is not None:
+            largest = int(problem.present.sum(axis=-1).max(initial=0))
+        needed, available = _table_bytes(largest), available_memory()
+        if largest > _MAX_SPINS or needed > available:
+            raise TooLargeError(
+                f"proposals to {largest} spins are drawn from a table of 2**{largest} states, of "
+                f"about {readable_bytes(needed)}; the limit is {_MAX_SPINS} spins and "
+                f"{readable_bytes(available)} are available. Use Refine, or a Monte Carlo sampler"
+            )
+
     def _solve(self, block: Block, beta: Any, streams: Streams) -> Solution:
-        table = spin_table(block.num_spins)
-        proposal, log_weight = self._weights(block.to_numpy(), beta, table)
+        local, table = block.to_numpy(), spin_table(block.num_spins)
+        step = max(1, int(_CHUNK_BYTES // (_BYTES_PER_STATE * len(table))))
+        groups, queries = block.index.shape
+        samples = np.empty((groups, queries, self.num_reads, block.num_spins), np.int8)
+        bound = np.empty((groups, queries))
+        for some in slices(groups, step // queries):
+            J, K = local.J[some], None if local.K is None else local.K[some]
+            coupled = interactions(table[None], J, K)[:, None]
+            for rows in slices(queries, step):
+                at = some, rows
+                part = dataclasses.replace(local, h=local.h[at], J=J, K=K, index=local.index[at])
+                weights = self._weights(part, beta, part.h @ table.T + coupled)
+                state, bound[at] = self._chains(*weights, part.index, streams)
+                samples[at] = table[state]
+        return Solution.from_samples(samples, thermal=True, per_query={"bias_bound": bound})
+
+    def _chains(
+        self, proposal: Array, log_weight: np.ndarray, index: np.ndarray, streams: Streams
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The states (groups, queries, num_reads) at which chains end, by their places in the
+        table, and the bounds (groups, queries) of their bias."""
         cumulative = np.cumsum(proposal, axis=-1)
 
         def propose(step: int) -> tuple[np.ndarray, np.ndarray]:
-            uniforms = streams.uniforms(block.index, 2 * self.num_reads, _STEPS + step)
+            uniforms = streams.uniforms(index, 2 * self.num_reads, _STEPS + step)
             drawn, decide = uniforms[..., 0::2], uniforms[..., 1::2]
             return invert(cumulative, drawn), decide
 
@@ -165,18 +201,22 @@ class IndependenceMetropolis(Sampler):
             gain = np.take_along_axis(log_weight, new, -1)
             gain -= np.take_along_axis(log_weight, state, -1)
             state = np.where(decide < np.exp(np.minimum(gain, 0.0)), new, state)
-        samples = table.astype(np.int8)[state]
         share = 1 / np.exp(log_weight.max(axis=-1))  # of P that every draw from Q brings
-        bound = np.maximum(0.0, 1 - share) ** self.num_steps
-        return Solution.from_samples(samples, thermal=True, per_query={"bias_bound": bound})
+        return state, np.maximum(0.0, 1 - share) ** self.num_steps
 
-    def _weights(self, block: Block, beta: float, table: np.ndarray) -> tuple[Array, np.ndarray]:
-        """Q and ln(P/Q) of every state: (groups, queries, 2**n) both."""
+    def _weights(self, block: Block, beta: float, pull: np.ndarray) -> tuple[Array, np.ndarray]:
+        """Q and ln(P/Q) of every state: (groups, queries, 2**n) both, as pull = -E."""
         K = None if block.K is None else block.K[:, None]
         problem = IsingProblem(block.h, block.J[:, None], K)
         proposal = to_numpy(self.sampler.distribution(problem, beta=beta))
-        logs = -beta * problem.energy(table[None, None])
+        logs = beta * pull
         logs -= logs.max(axis=-1, keepdims=True)
         logs -= np.log(np.exp(logs).sum(axis=-1, keepdims=True))
         with np.errstate(divide="ignore"):
             return proposal, logs - np.log(proposal)
+
+
+def _table_bytes(num_spins: int) -> float:
+    """Of all states and one query."""
+    per_state = _BYTES_PER_STATE + _BYTES_PER_SPIN * num_spins
+    return per_state * 2.0 ** min(num_spins, 1000)  # beyond 1023 a float overflows

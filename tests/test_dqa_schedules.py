@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from strategies import symmetric
 
-from isingsample import Exact, IsingProblem, Sampler, TooLargeError
+from isingsample import Exact, IsingProblem, Sampler, TooLargeError, get_sampler
 from isingsample.compare import compare
 from isingsample.distance import distance_to_boltzmann
 from isingsample.energies import spin_table
@@ -186,6 +186,14 @@ def test_distances_are_what_they_say() -> None:
 
 
 # --- the range of fields -------------------------------------------------------------------------
+
+
+def test_distances_are_of_distributions() -> None:
+    problem = draws(3, 0.3, 0.1, number=1)[0]
+    with pytest.raises(TypeError, match=r"has a distribution, such as .*not Gibbs"):
+        distance_to_boltzmann(get_sampler("gibbs"), problem)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="IsingProblem, not ndarray"):
+        distance_to_boltzmann(ours(), problem.h)
 
 
 def lone_spin_error(anneal: DQA, h: float) -> float:

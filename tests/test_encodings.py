@@ -6,10 +6,11 @@ import fixtures
 import numpy as np
 import pytest
 from hypothesis import given
-from strategies import problems, symmetric
+from strategies import LIBRARIES, in_library, problems, symmetric
 
-from isingsample import Exact, IsingProblem
+from isingsample import Exact, IsingProblem, get_sampler
 from isingsample._arrays import is_torch, to_numpy
+from isingsample.distance import distance_to_boltzmann
 from isingsample.encodings import GaugeSpin, with_gauge_spin, without_gauge_spin
 from isingsample.energies import spin_table
 from isingsample.samplers.dqa import DQA
@@ -64,6 +65,20 @@ def test_an_anneal_has_one_temperature() -> None:
     np.testing.assert_allclose(m / weak.h, anneal._anneal.betas.J, rtol=0.01)
     plain = anneal.sample(weak).magnetization
     np.testing.assert_allclose(plain / weak.h, anneal._anneal.betas.h, rtol=0.02)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_distributions_are_folded(library: str) -> None:
+    asym3 = {"h": fixtures.ASYM3.h, "J": fixtures.ASYM3.J}
+    problem = IsingProblem(**in_library(library, asym3))
+    found = GaugeSpin(Exact()).distribution(problem, beta=0.7)
+    np.testing.assert_allclose(found, Exact().distribution(problem, beta=0.7), atol=1e-14)
+    anneal = GaugeSpin(DQA(engine="statevector"))
+    m = to_numpy(anneal.distribution(problem)) @ spin_table(3)
+    np.testing.assert_allclose(m, anneal.sample(problem).magnetization, atol=1e-12)
+    assert distance_to_boltzmann(anneal, problem).total_variation < 0.1
+    with pytest.raises(TypeError, match="has a distribution"):
+        GaugeSpin(get_sampler("gibbs")).distribution(problem)
 
 
 def test_gradients_go_through_correlations() -> None:

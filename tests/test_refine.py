@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from strategies import LIBRARIES, in_library, symmetric
 
-from isingsample import Exact, IsingProblem, Sampler, Solution
+from isingsample import Exact, IsingProblem, Sampler, Solution, TooLargeError, refine
 from isingsample._arrays import is_torch, to_numpy
 from isingsample.compare import state_histogram
 from isingsample.energies import spin_table
@@ -167,6 +167,30 @@ def test_what_cannot_be_refined_is_refused() -> None:
             Refine(AllUp(), **options)
     with pytest.raises(ValueError, match="num_steps must be at least 1"):
         IndependenceMetropolis(Exact(), num_steps=0)
+
+
+def test_proposals_to_too_many_spins_are_refused_at_once() -> None:
+    metropolis = IndependenceMetropolis(Exact(max_spins=64))
+    for spins, memory in ((21, "MiB|GiB"), (40, "PiB"), (3000, "EiB")):
+        with pytest.raises(TooLargeError, match=rf"{spins} spins .* ({memory}); the limit is 20"):
+            metropolis.sample(IsingProblem(np.zeros((2, spins))))
+    few = np.arange(30) < 3
+    absent = IsingProblem(np.ones(30), present=few)
+    assert (metropolis.sample(absent, seed=0).magnetization > 0).sum() == 3
+
+
+def test_chunks_of_proposals_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(6)
+    h = rng.normal(0, 0.6, (3, 5, 4))
+    J, K = 0.4 * symmetric(rng, (3, 1), 4, 2), 0.3 * symmetric(rng, (3, 1), 4, 3)
+    problem = IsingProblem(h, J, K)
+    metropolis = IndependenceMetropolis(DQA(num_steps=5, engine="statevector"), 20, 5)
+    whole = metropolis.sample(problem, seed=1)
+    for queries in (1, 3, 7):
+        monkeypatch.setattr(refine, "_CHUNK_BYTES", queries * 80 * 2**4)
+        parts = metropolis.sample(problem, seed=1)
+        np.testing.assert_array_equal(parts.samples, whole.samples)
+        np.testing.assert_allclose(parts.info["bias_bound"], whole.info["bias_bound"])
 
 
 def test_wrappers_close_what_they_hold() -> None:

@@ -340,6 +340,15 @@ def check_is_problem(problem: object) -> None:
         )
 
 
+def check_has_distribution(sampler: object) -> None:
+    """TypeError for a sampler that does not know the probability of every state."""
+    if not callable(getattr(sampler, "distribution", None)):
+        raise TypeError(
+            f"this takes a sampler that has a distribution, such as Exact or simulated DQA, not "
+            f"{sampler!r}"
+        )
+
+
 def check_beta(beta: Any, problem: IsingProblem, *, on_host: bool) -> Any:
     """beta as a float; a 0-d tensor stays one where gradients can reach it through problem."""
     if not is_torch(beta) or beta.ndim > 0:

@@ -72,14 +72,15 @@ def effective_beta(
         likelihood: "exact", by some fifty exact solutions of the batch (up to 24 spins); "pseudo",
             by each spin given the others; "auto" is "exact" as far as that goes.
         num_bootstrap: sets of as many rows of each problem, drawn from its own with
-            replacement, that the error is found from.
+            replacement, that the error is found from; from all rows, where no problem has two.
         seed: of these sets: an integer, a numpy.random.Generator or None.
 
     Returns:
         beta, infinite when every sample is a ground state (for "pseudo": no flip of one spin
         lowers any energy), minus infinity when every one is a highest state, NaN when all states
         have one energy; and its standard error, half the width of the central 68% of the
-        resampled betas: NaN where beta is not finite, infinite where the samples set no bound.
+        resampled betas: NaN where beta is not finite or there is one row in all, infinite where
+        the samples set no bound.
 
     Raises:
         TypeError: problem is not an IsingProblem, weights are not integers, or an option of the
@@ -111,7 +112,7 @@ def effective_beta(
     counts = _counts(weights, energies.shape)
     scores: _Scores = _Exact(local, energies) if likelihood == "exact" else _Pseudo(local, rows)
     beta = _root(lambda beta: float((counts * scores.at(beta)).sum()), scores.scale, counts.sum())
-    if not math.isfinite(beta):
+    if not math.isfinite(beta) or counts.sum() == 1:
         return EffectiveBeta(beta, math.nan)
     return EffectiveBeta(beta, _bootstrap_error(scores, beta, counts, num_bootstrap, seed))
 
@@ -197,6 +198,8 @@ def _bootstrap_error(
     problems = counts.reshape(-1, counts.shape[-1])
     totals = problems.sum(axis=-1)
     row_of_read = np.repeat(np.arange(problems.size), problems.ravel())
+    if totals.max() == 1:  # a problem's only row says nothing of the spread
+        totals = totals[totals > 0].sum(keepdims=True)
     first, total = (np.repeat(a, totals) for a in (np.cumsum(totals) - totals, totals))
     number = Streams.from_seed(seed).integers(np.arange(1))[0]
     rng = np.random.default_rng(number)

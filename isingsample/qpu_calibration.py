@@ -37,6 +37,10 @@ class Trial(NamedTuple):
     beta_effective: float
     std_error: float
 
+    def agrees_with(self, beta: float) -> bool:
+        """Whether it is beta within its error; one without a finite error agrees with nothing."""
+        return abs(self.beta_effective - beta) <= self.std_error < math.inf
+
 
 @dataclass(frozen=True)
 class QPUCalibration:
@@ -88,12 +92,28 @@ def measured_beta(result: SampleResult) -> EffectiveBeta:
     )
     reads = samples[picked]
     kept = (reads != 0).any(axis=-1)
+    if not kept.any():  # every spin is absent
+        return EffectiveBeta(math.nan, math.nan)
     exists = np.ones((len(picked), n), bool) if some.present is None else some.present
     reads = np.where(kept[..., None], reads, exists[:, None])
     found = effective_beta(
         some, reads, weights=kept.astype(int), num_bootstrap=_NUM_BOOTSTRAP, seed=0
     )
     return EffectiveBeta(float(found.beta / peak), float(found.std_error / peak))
+
+
+def calibrated(
+    measure: Callable[[float], EffectiveBeta],
+    beta: float,
+    *,
+    start: float,
+    most: float,
+    num_trials: int,
+) -> QPUCalibration:
+    """The scale that `search` ends at, with the same arguments, and how near that is."""
+    trials = search(measure, beta, start=start, most=most, num_trials=num_trials)
+    scale, found, error = trials[-1]
+    return QPUCalibration(scale, beta, found, error, trials[-1].agrees_with(beta), tuple(trials))
 
 
 def search(
@@ -125,7 +145,7 @@ def search(
         trials.append(trial)
         if math.isnan(trial.beta_effective):
             raise ValueError("all states of the problem have one energy: no beta can be measured")
-        if abs(trial.beta_effective - beta) <= trial.std_error:
+        if trial.agrees_with(beta):
             return trials
         if scale == most and trial.beta_effective < beta:
             raise ValueError(

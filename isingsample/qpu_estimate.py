@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
+from isingsample.samplers._qpu_plan import Plan
+
 _MICROSECONDS = 1e-6
 _TIME = "QPU access time"
 # What of a submission's arguments Ocean's estimator takes besides the number of qubits.
@@ -47,6 +49,22 @@ class QPUEstimate:
     scale: float
     chain_strength: float
     qpu_seconds: float | None
+
+    @classmethod
+    def of(cls, plan: Plan, solver: str, qpu_seconds: float | None) -> "QPUEstimate":
+        """The estimate of a plan."""
+        chunks = plan.chunks()
+        return cls(
+            solver=solver,
+            num_problems=sum(map(len, plan.groups)),
+            num_submissions=len(chunks),
+            num_tiles=plan.capacity,
+            num_qubits=max(len(chunk.qubits) for chunk in chunks),
+            max_chain_length=plan.max_chain_length,
+            scale=plan.scale,
+            chain_strength=plan.chain_strength,
+            qpu_seconds=qpu_seconds,
+        )
 
     @property
     def seconds_per_1000(self) -> float | None:

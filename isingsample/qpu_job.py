@@ -50,7 +50,8 @@ class QPUJob:
 
     def save(self, path: str | Path) -> None:
         """Write a JSON file, for `load`."""
-        text = json.dumps({"format": _FORMAT, **asdict(self)}, indent=1, allow_nan=False)
+        content = {"format": _FORMAT, **asdict(self)}
+        text = json.dumps(content | {"digest": _digest(content)}, indent=1, allow_nan=False)
         Path(path).write_text(text + "\n", encoding="utf-8")
 
     @classmethod
@@ -59,17 +60,23 @@ class QPUJob:
 
         Raises:
             OSError: the file cannot be read.
-            ValueError: it holds no job.
+            ValueError: it holds no job, or not all of it as it was written.
         """
         try:
             content = json.loads(Path(path).read_text(encoding="utf-8"))
         except ValueError as error:  # neither UTF-8 nor JSON
             raise ValueError(f"{path} holds no job: {error}") from None
-        wanted = {"format", *(f.name for f in fields(cls))}
-        if not isinstance(content, dict) or content.keys() != wanted:
-            raise ValueError(f"{path} holds no job: it has not the entries {sorted(wanted)}")
-        if content.pop("format") != _FORMAT:
+        if not isinstance(content, dict) or "format" not in content:
+            raise ValueError(f"{path} holds no job: it names no format")
+        if content["format"] != _FORMAT:
             raise ValueError(f"{path} is not of the format {_FORMAT}: made by another version?")
+        wanted = {"format", "digest", *(f.name for f in fields(cls))}
+        if content.keys() != wanted:
+            raise ValueError(f"{path} holds no job: it has not the entries {sorted(wanted)}")
+        # An id in another place, or other tiles, would give answers to the wrong problems.
+        if content.pop("digest") != _digest(content):
+            raise ValueError(f"{path} is damaged: it has changed since the job was saved")
+        del content["format"]
         return cls(**content | {"problem_ids": tuple(content["problem_ids"])})
 
     def check_is_of(self, problem: IsingProblem) -> None:
@@ -89,3 +96,8 @@ def fingerprint(problem: IsingProblem) -> str:
         values = np.ascontiguousarray(array, dtype="<f8")
         digest.update(repr(values.shape).encode() + values.tobytes())
     return digest.hexdigest()
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    text = json.dumps(content, sort_keys=True, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -179,6 +179,20 @@ def test_torch_and_single_precision() -> None:
     assert found.beta == pytest.approx(effective_beta(problem, samples).beta, rel=1e-5)
 
 
+def test_problems_of_a_single_row_each() -> None:
+    """Their own rows, drawn again, would never differ: that error would be 0."""
+    rows, beta, trials = 400, 1.0, 60
+    problem, errors, betas = batch(3, 1), [], []
+    every = IsingProblem(np.repeat(problem.h, rows, axis=0), problem.J)
+    for trial in range(trials):
+        samples = draw(problem, beta, rows, seed=trial)[0]
+        found = effective_beta(every, samples[:, None], num_bootstrap=50)
+        betas.append(found.beta)
+        errors.append(found.std_error)
+    assert np.mean(errors) == pytest.approx(np.std(betas), rel=5 / math.sqrt(2 * trials))
+    assert math.isnan(effective_beta(problem, samples[None, :1]).std_error)
+
+
 def test_one_seed_one_error() -> None:
     problem = batch(4, 3)
     samples = draw(problem, 1.0, 200)

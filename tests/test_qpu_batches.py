@@ -90,6 +90,16 @@ def test_masks(rng: np.random.Generator) -> None:
     assert len(result.info["embeddings"]) == 4
 
 
+@pytest.mark.parametrize("fast", [{}, {"fast_anneal": True, "annealing_time": 0.005}])
+def test_where_every_spin_is_absent_nothing_is_sent(fast: dict[str, Any]) -> None:
+    recorder = Recorder()
+    problem = IsingProblem(np.ones((2, 3)), present=np.zeros((2, 3), bool))
+    result = DWave(child=recorder, num_reads=5, **fast).sample(problem)
+    assert not recorder.sent
+    assert not result.magnetization.any()
+    assert np.isnan(result.info["beta_effective"])
+
+
 def test_couplings_per_group_share_one_embedding_of_all_edges(rng: np.random.Generator) -> None:
     """Head 0 couples (0, 1), head 1 couples (1, 2): the union has both, and each its own."""
     J = np.stack([couplings(3, {(0, 1): 0.9}), couplings(3, {(1, 2): -0.9})])

@@ -11,6 +11,7 @@ from strategies import symmetric
 from isingsample import IsingProblem
 from isingsample.mock_qpu import mock_dwave
 from isingsample.samplers.qpu import DWave
+from isingsample.testing import enumerate_moments
 
 
 @pytest.mark.parametrize("known", KNOWN.values(), ids=KNOWN)
@@ -44,6 +45,24 @@ def test_nothing_sent_has_a_field(rng: np.random.Generator) -> None:
     recorder.sent.clear()
     sampler.sample(IsingProblem(np.zeros(4), 0.2 * symmetric(rng, (), 4, 2)))
     assert len(recorder.sent[0][0]) == 4  # no fields, no gauge spin
+
+
+@pytest.mark.parametrize(
+    ("h", "J"),
+    [([2.0, -2.0], 0.0), ([-2.0, -2.0], 0.9), ([0.1, -0.1], 2.0), ([-0.1, 0.3], -0.9)],
+)
+def test_the_longer_side_of_the_couplers_is_used(h: list[float], J: float) -> None:
+    """Couplers go to 2 on the ferromagnetic side and to 1 on the other: all of these fit."""
+    recorder = Recorder(num_sweeps=50)
+    problem = IsingProblem([h, [0.0, 0.2]], [[0.0, J], [J, 0.0]])
+    sampler = DWave(child=recorder, num_reads=500, fast_anneal=True, annealing_time=0.005)
+    result = sampler.sample(problem)
+    assert result.info["scale"] == 1.0
+    ((bqm, _),) = recorder.sent
+    assert -2 <= min(bqm.quadratic.values()) <= max(bqm.quadratic.values()) <= 1
+    exact = enumerate_moments(problem)
+    assert np.abs(result.magnetization - exact.magnetization).max() < 5 / np.sqrt(500)
+    assert np.abs(result.correlation - exact.correlation).max() < 5 / np.sqrt(500)
 
 
 def test_minimize_without_fields(rng: np.random.Generator) -> None:

@@ -3,11 +3,13 @@
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future
 from typing import Any
 
 import dimod
 import numpy as np
 import pytest
+from dimod.decorators import nonblocking_sample_method
 from dwave.cloud.exceptions import PollingTimeout, SolverAuthenticationError, SolverError
 from fake_sapi import TOKEN, FakeSapi, Fault
 from fixtures import PAIR
@@ -231,6 +233,33 @@ def test_a_silent_solver_times_out_and_the_ids_are_kept() -> None:
 def test_failures_are_translated(failure: Exception, error: type, message: str) -> None:
     with pytest.raises(error, match=message):
         DWave(child=Failing(failure)).sample(PAIR.problem())
+
+
+def test_futures_without_ids_time_out_too() -> None:
+    class Nameless(Recorder):
+        def sample(self, bqm: dimod.BQM, **arguments: Any) -> dimod.SampleSet:
+            return dimod.SampleSet.from_future(Future())
+
+    started = time.monotonic()
+    with pytest.raises(
+        BackendTimeoutError, match="problem 0 of the batch was not answered"
+    ) as late:
+        DWave(child=Nameless(), max_tiles=1, timeout=0.2).sample(IsingProblem(np.zeros((3, 2))))
+    assert time.monotonic() - started < 5
+    assert late.value.job is None
+
+
+def test_an_answer_made_on_demand_is_asked_for_once() -> None:
+    """A second time, the generator behind such a child has no more than StopIteration."""
+
+    class OnDemand(Recorder):
+        @nonblocking_sample_method
+        def sample(self, bqm: dimod.BQM, **arguments: Any) -> Iterator[Any]:
+            yield
+            raise ZeroDivisionError("a bug")
+
+    with pytest.raises(ZeroDivisionError, match="a bug"):
+        DWave(child=OnDemand()).sample(PAIR.problem())
 
 
 def test_too_few_reads_are_an_error() -> None:

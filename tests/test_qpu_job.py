@@ -2,16 +2,21 @@
 
 import json
 import pickle
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fake_sapi import FakeSapi
 from fixtures import PAIR
 from given_up import given_up
+from qpu_standins import Recorder
 
+from isingsample import IsingProblem
 from isingsample.errors import BackendInterrupt, BackendTimeoutError
 from isingsample.qpu_job import QPUJob
 from isingsample.samplers._qpu_journal import Journal
+from isingsample.samplers.qpu import DWave
 
 
 def test_a_second_control_c_loses_no_ids() -> None:
@@ -41,6 +46,41 @@ def test_a_file_of_another_version(sapi: FakeSapi, tmp_path: Path) -> None:
     path.write_text(json.dumps(json.loads(path.read_text()) | {"format": "isingsample.qpu_job.9"}))
     with pytest.raises(ValueError, match="made by another version"):
         QPUJob.load(path)
+
+
+def reverse_ids(content: dict[str, Any]) -> None:
+    content["problem_ids"].reverse()
+
+
+def forget_ids(content: dict[str, Any]) -> None:
+    content["problem_ids"] = None
+
+
+def move_a_tile(content: dict[str, Any]) -> None:
+    (tiles,) = (found for name, found in content["facts"].items() if name.startswith("tiles"))
+    tiles.reverse()
+
+
+@pytest.mark.parametrize("damage", [reverse_ids, forget_ids, move_a_tile])
+def test_a_file_that_has_changed(
+    damage: Callable[[dict[str, Any]], None], sapi: FakeSapi, tmp_path: Path
+) -> None:
+    """Each of these would otherwise give a problem the answer of another, or a crash."""
+    path = tmp_path / "job.json"
+    given_up(sapi, IsingProblem([[0.3, -0.2]] * 3, PAIR.J)).save(path)
+    content = json.loads(path.read_text())
+    damage(content)
+    path.write_text(json.dumps(content))
+    with pytest.raises(ValueError, match=r"job\.json is damaged"):
+        QPUJob.load(path)
+
+
+def test_resume_says_what_it_takes() -> None:
+    sampler = DWave(child=Recorder())
+    with pytest.raises(TypeError, match=r"resume takes a QPUJob, not str: .*QPUJob.load\(path\)"):
+        sampler.resume("job.json", PAIR.problem())
+    with pytest.raises(TypeError, match="takes an IsingProblem, not list"):
+        sampler.resume(QPUJob("chip", {}, 1.0, "digest", ("a",)), [0.5])
 
 
 def test_errors_travel_with_their_jobs() -> None:

@@ -95,6 +95,13 @@ def test_what_cannot_be_calibrated_says_so(batch: IsingProblem) -> None:
         annealer(1.0).calibrate(batch, beta=0.0)
 
 
+@pytest.mark.parametrize("error", [math.nan, math.inf])
+def test_a_measurement_without_an_error_ends_no_search(error: float) -> None:
+    trials = search(lambda _: EffectiveBeta(1.0, error), 1.0, start=1.0, most=9.0, num_trials=3)
+    assert len(trials) == 3
+    assert not trials[-1].agrees_with(1.0)
+
+
 @pytest.mark.parametrize("power", [0.5, 1.0, 2.0])
 @pytest.mark.parametrize("own", [0.02, 1.0, 60.0])
 def test_the_search_takes_few_trials(own: float, power: float) -> None:
@@ -109,6 +116,12 @@ def test_the_search_takes_few_trials(own: float, power: float) -> None:
     trials = search(measure, 1.0, start=1.0, most=1e4, num_trials=12)
     assert abs(trials[-1].beta_effective - 1) <= trials[-1].std_error
     assert len(trials) <= 7
+
+
+@pytest.mark.parametrize("scale", [None, 1.0])
+def test_biases_may_lie_on_the_edge_of_their_range(scale: float | None) -> None:
+    result = DWave(child=Recorder(), num_reads=1, scale=scale).sample(IsingProblem([2.0, -2.0]))
+    assert result.info["scale"] == 1.0
 
 
 def test_an_explicit_scale_is_kept_or_refused() -> None:

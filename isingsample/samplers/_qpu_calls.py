@@ -16,7 +16,7 @@ from isingsample.qpu_job import QPUJob, fingerprint
 from isingsample.result import SampleResult
 from isingsample.samplers._qpu_client import Connection
 from isingsample.samplers._qpu_journal import Journal
-from isingsample.samplers.base import Minimizer
+from isingsample.samplers.base import Minimizer, check_is_problem
 from isingsample.streams import Seed
 
 _current: ContextVar[Journal] = ContextVar("isingsample_qpu_journal")
@@ -59,6 +59,7 @@ class ResumableMinimizer(Minimizer):
             problem: the same as then.
 
         Raises:
+            TypeError: job is not a QPUJob, or problem is not an IsingProblem.
             ValueError: the job is of another problem or solver, or of `minimize`.
             BackendError: as for `sample`, again with a job.
         """
@@ -118,6 +119,12 @@ class ResumableMinimizer(Minimizer):
 
     def _taking_up(self, job: QPUJob, problem: IsingProblem) -> tuple[Self, Journal]:
         """A sampler with the job's options on this one's connection, and the job's journal."""
+        if not isinstance(job, QPUJob):
+            raise TypeError(
+                f"resume takes a QPUJob, not {type(job).__name__}: a BackendError's job, or "
+                f"QPUJob.load(path)"
+            )
+        check_is_problem(problem)
         job.check_is_of(problem)
         sampler = self._with(**job.options)
         if self._connection.ranges.solver != job.solver:

@@ -131,19 +131,29 @@ class Plan:
             chain_strength, pull * scale.wanted if scale.exact else pull
         )
         plan = cls(blocks, groups, places, layouts, max(most), 1.0, strength)
-        largest = min(
-            ranges.largest_scale(
-                chunk.layout, chunk.fields, chunk.couplings, strength * chunk.whole
+
+        def room(factor: float) -> float:
+            """The largest scale after this one."""
+            return min(
+                ranges.largest_scale(
+                    chunk.layout,
+                    factor * chunk.fields,
+                    factor * chunk.couplings,
+                    strength * chunk.whole,
+                )
+                for chunk in plan.chunks()
             )
-            for chunk in plan.chunks()
-        )
+
+        largest = room(1.0)
         if largest == 0:
             raise ValueError(
                 f"chain_strength={strength:g} leaves the couplings of the problem no room in the "
                 f"ranges of {ranges.solver}; choose less"
             )
-        # Rounding must not push the largest bias over the edge of its range.
-        largest *= 1 - 1e-12
+        # A bias may lie on the edge of its range, but rounding must not push it over.
+        safe = largest * (1 - 1e-12)
+        on_edge = safe < scale.wanted <= largest and room(scale.wanted) >= 1
+        largest = largest if on_edge else safe
         if scale.exact:
             if scale.wanted > largest:
                 raise ValueError(

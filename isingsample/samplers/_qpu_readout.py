@@ -1,10 +1,13 @@
 """From reads of qubits to reads of spins: chains, broken or whole, to one value each."""
 
 import dataclasses
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from isingsample.blocks import Block
+from isingsample.energies import interactions
 from isingsample.errors import BackendError
 from isingsample.samplers._children import raw_reads
 from isingsample.samplers._pairs import sample_correlation, sample_pairs
@@ -87,6 +90,15 @@ def moments(samples: np.ndarray, **rest: Any) -> Solution:
         correlation=lambda: sample_correlation(samples) / share[..., None],
         pairs=pairs,
     )
+
+
+def lowest(samples: np.ndarray, block: Block) -> np.ndarray:
+    """Of reads (groups, queries, num_reads, n) each problem's best: (groups, queries, n)."""
+    spins = samples.astype(float)
+    energy = -(spins @ block.h[..., None])[..., 0] - interactions(spins, block.J[:, None])
+    energy[(samples == 0).any(axis=-1)] = math.inf  # discarded
+    best = energy.argmin(axis=-1)[..., None, None]
+    return np.asarray(np.take_along_axis(samples, best, axis=2)[:, :, 0])
 
 
 def _check_some_left(lost: np.ndarray, positions: np.ndarray) -> None:

@@ -86,16 +86,19 @@ class _Pending:
         entry: its place in the journal.
         timeout: seconds to wait for it.
         deadline: until when to wait, in seconds of time.monotonic().
+        failure: what the answer turned out to be, where it is none.
     """
 
     submission: Submission
     entry: Entry
     timeout: float
     deadline: float = 0.0
+    failure: Exception | None = None
 
     def send(self, connection: Connection) -> None:
         """Submit it, or ask for the answer if it has an id; does not wait."""
         what, bqm, arguments = self.submission
+        self.failure = None
         known = self.entry.problem_id
         if known is None:
             self.entry.sampleset = attempt(lambda: connection.child.sample(bqm, **arguments), what)
@@ -118,31 +121,35 @@ class _Pending:
         """Whether it has failed in a way that sending it again may mend."""
         if not self.entry.sampleset.done():
             return False
-        try:
-            attempt(self.entry.sampleset.resolve, self.name)
-        except BackendBusyError:
-            return True
-        except BackendConnectionError:
-            # Without an id nobody knows whether the solver has the problem. Sent again, it may
-            # be paid for twice.
-            return self.entry.learn_id() is not None
-        except Exception:
-            return False  # its turn will come
-        return False
+        self._resolve()
+        # Without an id nobody knows whether the solver has the problem. Sent again, it may be
+        # paid for twice.
+        lost = isinstance(self.failure, BackendConnectionError)
+        return isinstance(self.failure, BackendBusyError) or (
+            lost and self.entry.learn_id() is not None
+        )
 
     def answer(self) -> Any:
         """Its SampleSet, which must be there."""
         sampleset = self.entry.sampleset
         self.entry.learn_id()
-        try:
-            attempt(sampleset.resolve, self.name)
-        except ProblemFailedError:
+        self._resolve()
+        if isinstance(self.failure, ProblemFailedError):
             self.entry.problem_id = self.entry.sampleset = None
-            raise
+        if self.failure:
+            raise self.failure
         if self.entry.problem_id is None:  # of a child without futures
             self.entry.problem_id = sampleset.info.get("problem_id")
         self.entry.sampleset = None
         return sampleset
+
+    def _resolve(self) -> None:
+        """Read the answer, once: a child that makes it on demand fails in another way later."""
+        if self.failure is None:
+            try:
+                attempt(self.entry.sampleset.resolve, self.name)
+            except Exception as error:
+                self.failure = error
 
     @property
     def name(self) -> str:

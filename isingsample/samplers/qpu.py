@@ -12,13 +12,11 @@ import numpy as np
 from isingsample import _validation as check
 from isingsample.blocks import Block, split
 from isingsample.effective_beta import EffectiveBeta
-from isingsample.encodings import without_gauge_spin
-from isingsample.energies import interactions
 from isingsample.interop import import_dimod, plain
 from isingsample.problem import IsingProblem
 from isingsample.qpu_calibration import (
     QPUCalibration,
-    search,
+    calibrated,
     store_scale,
     stored_scale,
 )
@@ -30,10 +28,10 @@ from isingsample.samplers._qpu_arguments import arguments, check_parameters
 from isingsample.samplers._qpu_batch import Outcome, run
 from isingsample.samplers._qpu_calls import ResumableMinimizer, current_journal
 from isingsample.samplers._qpu_client import Connection, connect, require_ocean
-from isingsample.samplers._qpu_gauge import with_couplings_alone
+from isingsample.samplers._qpu_gauge import folded, with_couplings_alone
 from isingsample.samplers._qpu_journal import Journal
 from isingsample.samplers._qpu_plan import Plan, Scale
-from isingsample.samplers._qpu_readout import CHAIN_BREAK_METHODS, moments
+from isingsample.samplers._qpu_readout import CHAIN_BREAK_METHODS, lowest, moments
 from isingsample.samplers._structure import Structure
 from isingsample.samplers.base import Solution, check_beta, check_is_problem
 from isingsample.streams import Seed, Streams
@@ -209,18 +207,8 @@ class DWave(ResumableMinimizer):
             return QPUEstimate(self._connection.ranges.solver, 0, 0, 0, 0, 0, 1.0, 0.0, 0.0)
         journal = Journal()
         plan = self._plan(filled, beta, self._scale(journal), journal)
-        chunks = plan.chunks()
-        return QPUEstimate(
-            solver=self._connection.ranges.solver,
-            num_problems=sum(map(len, plan.groups)),
-            num_submissions=len(chunks),
-            num_tiles=plan.capacity,
-            num_qubits=max(len(chunk.qubits) for chunk in chunks),
-            max_chain_length=plan.max_chain_length,
-            scale=plan.scale,
-            chain_strength=plan.chain_strength,
-            qpu_seconds=self._estimated_seconds(plan),
-        )
+        seconds = self._estimated_seconds(plan)
+        return QPUEstimate.of(plan, self._connection.ranges.solver, seconds)
 
     def calibrate(
         self,
@@ -263,15 +251,12 @@ class DWave(ResumableMinimizer):
             info = self._with(scale=scale).sample(problem, beta=beta, seed=seed).info
             return EffectiveBeta(info["beta_effective"], info["beta_effective_std_error"])
 
-        trials = search(
+        found = calibrated(
             measure, float(beta), start=float(start or 1.0), most=most, num_trials=num_trials
         )
-        scale, found, error = trials[-1]
-        converged = bool(abs(found - beta) <= error)
-        result = QPUCalibration(scale, float(beta), found, error, converged, tuple(trials))
-        if not (store and converged):
-            return result
-        return dataclasses.replace(result, path=store_scale(folder, setting, result))
+        if not (store and found.converged):
+            return found
+        return dataclasses.replace(found, path=store_scale(folder, setting, found))
 
     def close(self) -> None:
         """Close the connection; the next call opens a new one."""
@@ -331,30 +316,22 @@ class DWave(ResumableMinimizer):
         }
         solutions = (
             moments(
-                _folded(reads, block, encoded).reshape(*block.index.shape, -1, block.num_spins),
+                self._as_sent_for(reads, block),
                 per_query={
                     "chain_break_fraction": broken.reshape(block.index.shape),
                     "tile": tiles.reshape(block.index.shape),
                 },
                 info=info,
             )
-            for block, encoded, reads, broken, tiles in zip(
-                filled, plan.blocks, outcome.reads, outcome.broken, outcome.tiles, strict=True
+            for block, reads, broken, tiles in zip(
+                filled, outcome.reads, outcome.broken, outcome.tiles, strict=True
             )
         )
         return [None if block.is_empty else next(solutions) for block in blocks]
 
     def _lowest(self, block: Block, streams: Streams) -> np.ndarray:
-        plan, outcome = self._run([block], 1.0, Scale(math.inf), streams, current_journal())
-        reads = _folded(outcome.reads[0], block, plan.blocks[0])
-        reads = reads.reshape(*block.index.shape, -1, block.num_spins)
-        exact = block.to_numpy()
-        spins = reads.astype(float)  # (groups, queries, num_reads, n)
-        energy = -(spins @ exact.h[..., None])[..., 0] - interactions(spins, exact.J[:, None])
-        energy[(reads == 0).any(axis=-1)] = math.inf  # discarded
-        best = energy.argmin(axis=-1)[..., None, None]
-        lowest: np.ndarray = np.take_along_axis(reads, best, axis=2)[:, :, 0]
-        return lowest
+        _, outcome = self._run([block], 1.0, Scale(math.inf), streams, current_journal())
+        return lowest(self._as_sent_for(outcome.reads[0], block), block.to_numpy())
 
     def _run(
         self, blocks: list[Block], beta: float, scale: Scale, streams: Streams, journal: Journal
@@ -373,6 +350,10 @@ class DWave(ResumableMinimizer):
             journal,
         )
         return plan, outcome
+
+    def _as_sent_for(self, reads: np.ndarray, block: Block) -> np.ndarray:
+        """Reads (groups, queries, num_reads, n) of a block, from what came back for it."""
+        return folded(reads, block.to_numpy()) if self.fast_anneal else reads
 
     def _plan(self, blocks: list[Block], beta: float, scale: Scale, journal: Journal) -> Plan:
         connection, bound = self._connection, self.max_chain_length
@@ -441,12 +422,6 @@ class DWave(ResumableMinimizer):
             label=self.label,
             parameters=self.parameters,
         )
-
-
-def _folded(reads: np.ndarray, block: Block, encoded: Block) -> np.ndarray:
-    """Reads of a block from those of its encoded form, which may have a gauge spin."""
-    has_gauge = encoded.num_spins > block.num_spins
-    return np.asarray(without_gauge_spin(reads)) if has_gauge else reads
 
 
 def _check_positive(option: str, value: Any) -> None:

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import warnings
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,29 @@ def test_errors_are_as_large_as_deviations(sampler: Any, subsets: float | None) 
 @ignore_unconverged
 def test_errors_of_the_array_operations_of_devices(sampler: Any, degrees: float) -> None:
     assert_spread(sampler._on_device().sample(slow_problems(), seed=2), degrees)
+
+
+def test_errors_keep_their_digits_on_devices_in_single_precision() -> None:
+    """They are small differences of the squares of large sums."""
+    sampler = Gibbs(num_reads=64, num_sweeps=1500)._on_device()
+    h, J = np.full(4, 1.5), 0.3 * (np.ones((4, 4)) - np.eye(4))
+    single, double = (
+        sampler.sample(IsingProblem(h.astype(dtype), J.astype(dtype)), seed=0).correlation_error
+        for dtype in ("float32", "float64")
+    )
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single, double, rtol=1e-5)
+
+
+@pytest.mark.parametrize("device", [False, True])
+def test_few_chains_that_agree_by_chance_are_not_certain(device: bool) -> None:
+    free = IsingProblem(np.zeros((400, 2)))
+    sampler = Gibbs(num_reads=2, num_sweeps=7)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # two chains seldom look converged
+        result = (sampler._on_device() if device else sampler).sample(free, seed=0)
+    # Two sums of 7 signs agree in a fifth of all cases; any step is 1 / 7 of the mean.
+    assert result.correlation_error[:, 0, 1].min() > 0.05
 
 
 def test_sweeps_of_a_chain_are_not_taken_for_independent() -> None:

@@ -19,6 +19,7 @@ from isingsample.samplers._threads import LANES
 from isingsample.streams import Streams, philox
 
 MASK = 2**32 - 1
+GO_ON = np.zeros(1, np.uint8)
 
 
 @pytest.fixture
@@ -144,7 +145,18 @@ def chain_arguments(runs: Any, problem: IsingProblem, fresh: bool) -> list[Any]:
     samples = np.ones((queries, reads, n), np.int8)
     tally = blank_tally(runs, queries, samples, kept, np.triu_indices(n, 1), watched=2)
     betas = np.linspace(0.1, 1, sweeps)[None]
-    return [0, queries, problems, couplings, betas, kept, True, fresh, samples, tally]
+    return [0, queries, GO_ON, problems, couplings, betas, kept, True, fresh, samples, tally]
+
+
+def test_sums_of_many_sweeps_are_carried_over(plain: Any) -> None:
+    """As if whole numbers of float32 ended after two sweeps."""
+    compiled = chain_arguments(_kernel_runs, glass(4, batch=(2,)), True)
+    _kernel_runs.run_chains(*compiled)
+    plain[1]._EXACT_SWEEPS = 2
+    python = chain_arguments(plain[1], glass(4, batch=(2,)), True)
+    plain[1].run_chains(*python)
+    np.testing.assert_array_equal(python[-1].pairs, compiled[-1].pairs)
+    np.testing.assert_array_equal(python[-1].pair_squares, compiled[-1].pair_squares)
 
 
 @pytest.mark.parametrize("fresh", [True, False])
@@ -168,7 +180,20 @@ def test_ladders_in_plain_python_are_those_compiled(plain: Any) -> None:
         tally = blank_tally(runs, 2, rungs[:, :, -1], 4, np.triu_indices(3, 1), watched=2)
         betas = np.tile(np.linspace(0, 2, 4), (2, 1))
         runs.run_tempering(
-            0, 2, problems, couplings, betas, 6, 4, True, True, rungs, accepted, lowest, tally
+            0,
+            2,
+            GO_ON,
+            problems,
+            couplings,
+            betas,
+            6,
+            4,
+            True,
+            True,
+            rungs,
+            accepted,
+            lowest,
+            tally,
         )
         found.append([rungs, accepted, lowest, *tally])
     for ours, theirs in zip(*found, strict=True):
@@ -183,7 +208,7 @@ def test_anneals_in_plain_python_are_those_compiled(plain: Any, fresh: bool) -> 
     found = []
     for runs in (_anneal_runs, plain[2]):
         samples = np.ones((2, 3, 4), np.int8)
-        runs.run_anneals(0, 2, problems, couplings, betas, True, fresh, samples)
+        runs.run_anneals(0, 2, GO_ON, problems, couplings, betas, True, fresh, samples)
         found.append(samples)
     np.testing.assert_array_equal(*found)
 
@@ -196,5 +221,7 @@ def test_metropolis_leaves_boltzmann_as_it_is(K: float, random_order: bool) -> N
     problems, couplings = kernel_inputs(split(problem)[0], Streams.from_seed(1))
     samples = np.empty((1, reads, 5), np.int8)
     betas, tasks = np.full((1, 60), 0.8), -(-reads // LANES)
-    _anneal_runs.run_anneals(0, tasks, problems, couplings, betas, random_order, True, samples)
+    _anneal_runs.run_anneals(
+        0, tasks, GO_ON, problems, couplings, betas, random_order, True, samples
+    )
     assert_distribution(samples[0], boltzmann(problem, 0.8))

@@ -59,6 +59,7 @@ def descend(
 def run_anneals(
     first: int,
     last: int,
+    stop: Any,
     problems: Any,
     couplings: Any,
     betas: Any,
@@ -86,6 +87,8 @@ def run_anneals(
         for spin in range(num_spins):
             order[spin] = spin
         for step in range(betas.shape[1]):
+            if stop[0] != 0:
+                return
             beta = betas[min(query, len(betas) - 1), step] * problems.unit[query]
             doubled = np.float32(2.0 * min(beta, _COLDEST))
             if random_order:

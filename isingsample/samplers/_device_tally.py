@@ -63,11 +63,14 @@ class DeviceTally:
         return self._correlations()[1]
 
     def _correlations(self) -> tuple[Array, Array]:
-        xp = namespace(self._pairs)
+        xp, dtype = namespace(self._pairs), self._pairs.dtype
+        # Whole numbers, exact in float32; the small difference of their squares would not be.
+        pairs = xp.astype(self._pairs, xp.float64)
         counts = [len(part) for part in np.array_split(np.arange(self._reads), self._subsets)]
-        members = like(np.array(counts).reshape(-1, 1, 1), self._pairs)
-        total, squares = xp.sum(self._pairs, axis=2), xp.sum(self._pairs**2 / members, axis=2)
-        return chain_pairs(total, squares, self._subsets, self._reads, self._kept)
+        members = like(np.array(counts).reshape(-1, 1, 1), pairs)
+        total, squares = xp.sum(pairs, axis=2), xp.sum(pairs**2 / members, axis=2)
+        mean, error = chain_pairs(total, squares, self._subsets, self._reads, self._kept)
+        return xp.astype(mean, dtype), xp.astype(error, dtype)
 
     @property
     def _subsets(self) -> int:

@@ -25,6 +25,8 @@ from isingsample.samplers._pairs import SUBSETS
 from isingsample.samplers._threads import LANES
 
 _UNIT = np.float32(2.0**-32)
+# Whole numbers of float32 end at 2**24; a subset of a task has less than 2**4 replicas.
+_EXACT_SWEEPS = 2**20
 _COLDEST = 1e30  # times a field of at least 1e-8 it leaves no chance, and it is still finite
 
 
@@ -87,12 +89,24 @@ def _add_pairs(tally: Any, lanes: int, states: Any, sums: Any) -> None:
 
 
 @_compiled
-def _close_pairs(tally: Any, task: int, lanes: int, sums: Any) -> None:
-    """Sums of a task's subsets to its place in the tally; they are 0 again."""
+def _carry_over(sums: Any, totals: Any) -> None:
+    """Sums of pairs (pairs, SUBSETS) to float64 totals, if there are any; they are 0 again."""
+    for pair in range(len(totals)):
+        for subset in range(SUBSETS):
+            totals[pair, subset] += sums[pair, subset]
+            sums[pair, subset] = np.float32(0.0)
+
+
+@_compiled
+def _close_pairs(tally: Any, task: int, lanes: int, sums: Any, totals: Any) -> None:
+    """Sums of a task's subsets to its place in the tally; they and the totals are 0 again."""
     for pair in range(len(sums)):
         for subset in range(min(lanes, SUBSETS)):
             members = lanes // SUBSETS + (1 if subset < lanes % SUBSETS else 0)
             total = np.float64(sums[pair, subset])
+            if len(totals):
+                total += totals[pair, subset]
+                totals[pair, subset] = 0.0
             tally.pairs[task, pair] += total
             tally.pair_squares[task, pair] += total * total / members
             sums[pair, subset] = np.float32(0.0)
@@ -110,6 +124,7 @@ def _add_lanes(sums: Any, lanes: int, sweeps: int, up: Any, squares: Any) -> Non
 def run_chains(
     first: int,
     last: int,
+    stop: Any,
     problems: Any,
     couplings: Any,
     betas: Any,
@@ -124,6 +139,7 @@ def run_chains(
     Args:
         first: of the tasks to run.
         last: the one after them.
+        stop: (1,) uint8; once it is not 0, no further sweep is begun.
         problems: Problems.
         couplings: Couplings.
         betas: (queries or 1, sweeps) float64.
@@ -144,6 +160,7 @@ def run_chains(
     pull, doubled = np.empty(LANES, np.float32), np.empty(LANES, np.float32)
     sums = np.empty((num_spins, LANES))
     pair_sums = np.zeros((len(tally.first), SUBSETS), np.float32)
+    pair_totals = np.zeros((len(tally.first) if kept > _EXACT_SWEEPS else 0, SUBSETS))
     before = np.empty((num_spins, watched))
     history = np.empty((draws, num_spins, watched), np.float32)
     order = np.arange(num_spins)
@@ -163,6 +180,8 @@ def run_chains(
         before[:] = 0.0
         sweeps = betas.shape[1]
         for step in range(sweeps):
+            if stop[0] != 0:
+                return
             beta = betas[min(query, len(betas) - 1), step]
             doubled[:] = np.float32(min(2.0 * beta * problems.unit[query], _COLDEST))
             if random_order:
@@ -175,6 +194,8 @@ def run_chains(
                 for lane in range(LANES):
                     sums[spin, lane] += up[spin, lane]
             _add_pairs(tally, lanes, states, pair_sums)
+            if done % _EXACT_SWEEPS == 0:
+                _carry_over(pair_sums, pair_totals)
             if block == 0 and done % stride == 0 and done // stride <= draws:
                 for spin in range(num_spins):
                     for lane in range(watched):
@@ -184,7 +205,7 @@ def run_chains(
         for lane in range(lanes):
             for spin in range(num_spins):
                 samples[query, block * LANES + lane, spin] = np.int8(states[spin, lane])
-        _close_pairs(tally, task, lanes, pair_sums)
+        _close_pairs(tally, task, lanes, pair_sums, pair_totals)
         _add_lanes(sums, lanes, kept, tally.up[task], tally.squares[task])
         if block == 0 and draws >= 4:
             spin = worst_spin(history)
@@ -219,6 +240,7 @@ def _swap(
 def run_tempering(
     first: int,
     last: int,
+    stop: Any,
     problems: Any,
     couplings: Any,
     betas: Any,
@@ -236,6 +258,7 @@ def run_tempering(
     Args:
         first: of the tasks to run.
         last: the one after them.
+        stop: (1,) uint8; once it is not 0, no further sweep is begun.
         problems: Problems.
         couplings: Couplings.
         betas: (queries, rungs) float64, from hot to cold.
@@ -263,6 +286,7 @@ def run_tempering(
     energy = np.empty(LANES)
     sums = np.empty((num_spins, together))
     pair_sums = np.zeros((len(tally.first), SUBSETS), np.float32)
+    pair_totals = np.zeros((len(tally.first) if kept > _EXACT_SWEEPS else 0, SUBSETS))
     coldest = np.empty((num_spins if len(tally.first) else 0, together), np.float32)
     before = np.empty((num_spins, watched))
     history = np.empty((draws, num_spins, watched), np.float32)
@@ -297,6 +321,8 @@ def run_tempering(
         record = np.inf
         cold = np.zeros(ladders, np.int64)
         for step in range(sweeps):
+            if stop[0] != 0:
+                return
             for ladder in range(ladders):
                 for rung in range(num_rungs):
                     doubled[lane_of[ladder, rung]] = np.float32(2.0 * scaled[rung])
@@ -319,6 +345,8 @@ def run_tempering(
                     for ladder in range(ladders):
                         coldest[spin, ladder] = states[spin, cold[ladder]]
                 _add_pairs(tally, ladders, coldest, pair_sums)
+                if done % _EXACT_SWEEPS == 0:
+                    _carry_over(pair_sums, pair_totals)
                 if block == 0 and done % stride == 0 and done // stride <= draws:
                     for spin in range(num_spins):
                         for ladder in range(watched):
@@ -333,7 +361,7 @@ def run_tempering(
                 for spin in range(num_spins):
                     state = np.int8(states[spin, lane_of[ladder, rung]])
                     rungs[query, block * together + ladder, rung, spin] = state
-        _close_pairs(tally, task, ladders, pair_sums)
+        _close_pairs(tally, task, ladders, pair_sums, pair_totals)
         _add_lanes(sums, ladders, kept, tally.up[task], tally.squares[task])
         if block == 0 and draws >= 4:
             spin = worst_spin(history)

@@ -7,6 +7,7 @@ from isingsample._arrays import Array, namespace
 # Chains that run together are dealt out to this many subsets, whose spread gives the error: as
 # good as that of single chains, for fewer numbers.
 SUBSETS = 16
+_ROUNDING = 1e-13  # of a difference of numbers up to 1
 _ENTRIES = 2**24  # of temporary arrays
 
 
@@ -54,7 +55,8 @@ def chain_pairs(
     Chains are independent, so subsets are, whatever the correlation along each chain. With C_g
     the mean of subset g of R_g of the R chains and C that of all, sum_g R_g (C_g - C)^2 is on
     average (subsets - 1) times the variance of a single chain's mean, also if sizes differ. Where
-    no chain ever moved there is no spread, and the error is what as many single reads leave.
+    there is no spread, since no chain ever moved or few subsets agree by chance, the error is what
+    as many single reads leave.
 
     Args:
         total: sum of s_j s_k over chains and sweeps.
@@ -69,7 +71,8 @@ def chain_pairs(
         return mean, mean * np.nan
     between = squares / kept**2 - reads * mean**2
     variance = xp.clip(between, min=0.0) / ((subsets - 1) * reads)
-    return mean, xp.where(xp.abs(mean) == 1, shot_noise(mean, reads), xp.sqrt(variance))
+    no_spread = between < _ROUNDING * reads
+    return mean, xp.where(no_spread, shot_noise(mean, reads), xp.sqrt(variance))
 
 
 def matrix(pairs: np.ndarray, num_spins: int, diagonal: float) -> np.ndarray:

@@ -9,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from isingsample._progress import track
 
 # Replicas of a problem that one update draws together: longer runs of the vector registers cost
@@ -26,18 +28,21 @@ def num_threads() -> int:
 
 
 def run_tasks(kernel: Callable[..., None], tasks: int, description: str, *arguments: Any) -> None:
-    """kernel(first, last, *arguments) for ranges that make up 0 ... tasks, on all threads."""
-    threads = min(num_threads(), tasks)
-    if threads <= 1:
-        kernel(0, tasks, *arguments)
-        return
+    """kernel(first, last, stop, *arguments) for ranges that make up 0 ... tasks, on all threads.
+
+    The caller's own thread only waits, so that Ctrl-C reaches it; kernels then end with the sweeps
+    that they are in.
+    """
+    threads = max(1, min(num_threads(), tasks))
+    stop = np.zeros(1, np.uint8)
     bounds = [tasks * i // _RANGES for i in range(_RANGES + 1)]
     ranges = [(a, b) for a, b in pairwise(bounds) if a < b]
     with ThreadPoolExecutor(threads) as pool:
-        running = [pool.submit(kernel, a, b, *arguments) for a, b in ranges]
+        running = [pool.submit(kernel, a, b, stop, *arguments) for a, b in ranges]
         try:
             for future in track(running, description):
                 future.result()
         finally:
+            stop[0] = 1
             for future in running:
                 future.cancel()

@@ -153,6 +153,7 @@ def turn_qubits(table: Any, below: int, tangent: Any) -> None:
 def run_columns(
     first: int,
     last: int,
+    stop: Any,
     energies: Any,
     start: Any,
     steps: Any,
@@ -165,6 +166,7 @@ def run_columns(
     Args:
         first: of the tasks to run.
         last: the one after them.
+        stop: (1,) uint8; once it is not 0, no further step is begun.
         energies: (2**n, queries).
         start: (2, 2**n) real and imaginary parts of every query's first state.
         steps: Steps.
@@ -186,6 +188,8 @@ def run_columns(
                 real[at], imaginary[at] = start[0, state], start[1, state]
         part = min(states, together) * columns
         for step in range(len(steps.turns)):
+            if stop[0] != 0:
+                return
             turns, tangent, scale = steps.turns[step], steps.tangents[step], steps.scales[step]
             for low in range(0, entries, part):
                 x, y = real[low : low + part], imaginary[low : low + part]

@@ -8,6 +8,8 @@ from strategies import symmetric
 
 from isingsample import Exact, IsingProblem
 from isingsample.calibration import effective_betas
+from isingsample.distance import distance_to_boltzmann
+from isingsample.energies import spin_table
 from isingsample.samplers.dqa import DQA, dqa_circuit
 from isingsample.samplers.dqa.aer import outcome_probabilities
 
@@ -39,6 +41,57 @@ def test_analytic_temperatures_are_the_response_of_the_circuit(order):
     response = found @ signs.prod(axis=1) / weak
     betas = effective_betas(lambda s: 1 - s, lambda s: s, 5.0)
     assert response == pytest.approx(betas[order - 1], abs=2e-4)
+
+
+@pytest.mark.parametrize("steps", [2, 5, 200])
+@pytest.mark.parametrize("trotter_order", [1, 2])
+@pytest.mark.parametrize("body", [1, 2, 3])
+def test_temperatures_of_a_circuit_are_its_response(body, trotter_order, steps):
+    weak, n = 1e-5, 3
+    problem = [
+        IsingProblem([weak, 0, 0]),
+        IsingProblem(np.zeros(n), couplings(n, {(0, 1): weak})),
+        IsingProblem(np.zeros(n), K=three_body(n, {(0, 1, 2): weak})),
+    ][body - 1]
+    options = {"num_steps": steps, "trotter_order": trotter_order, "total_time": 2.5}
+    anneal = DQA(**options, calibration="circuit", engine="statevector")
+    signs = spin_table(n)[:, :body].prod(axis=1)
+    assert anneal.distribution(problem) @ signs == pytest.approx(weak, rel=1e-6)
+    circuit = dqa_circuit(problem, parameters="", **options, calibration="circuit")
+    outcomes = 1 - 2 * (np.arange(2**n)[:, None] >> np.arange(body) & 1)
+    found = outcome_probabilities(circuit, {})[0] @ outcomes.prod(axis=1)
+    assert found == pytest.approx(weak, rel=1e-6)
+
+
+def test_temperatures_of_many_steps_are_those_of_the_anneal():
+    gaps = []
+    for steps in (200, 400):
+        names = ("beta_h", "beta_J", "beta_K")
+        found = [
+            DQA(num_steps=steps, trotter_order=2, calibration=c).sample(ASYM3).info
+            for c in ("circuit", "analytic")
+        ]
+        gaps.append([found[0][name] - found[1][name] for name in names])
+    assert (np.abs(gaps) < 2e-4).all()
+    np.testing.assert_allclose(np.divide(*gaps), 4, rtol=0.05)  # second order in the step
+
+
+@pytest.mark.filterwarnings("ignore::isingsample.errors.WeakFieldWarning")
+@pytest.mark.parametrize(("total_time", "steps"), [(2.5, 4), (2.5, 8), (5.0, 8)])
+def test_few_steps_are_nearer_to_boltzmann_by_their_own_temperatures(total_time, steps):
+    rng, n = np.random.default_rng(5), 6
+    distances = []
+    for _ in range(6):
+        problem = IsingProblem(rng.normal(0, 0.3, (8, n)), 0.1 * symmetric(rng, (), n, 2))
+        anneals = (
+            DQA(total_time, steps, calibration=c, engine="statevector")
+            for c in ("circuit", "analytic")
+        )
+        distances.append([
+            distance_to_boltzmann(anneal, problem).total_variation.mean() for anneal in anneals
+        ])  # fmt: skip
+    circuit, analytic = np.mean(distances, axis=0)
+    assert circuit < 0.75 * analytic
 
 
 def test_calibrated_weak_problems_have_nearly_the_magnetization_of_boltzmann():

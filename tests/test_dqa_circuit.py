@@ -230,7 +230,12 @@ def test_no_spins_make_an_empty_circuit(parameters: str) -> None:
         (ASYM3, {"num_steps": 0}, ValueError, "num_steps must be at least 1"),
         (ASYM3, {"total_time": float("nan")}, ValueError, "total_time must be finite"),
         (ASYM3, {"total_time": -1.0}, ValueError, "total_time must be above 0"),
-        (ASYM3, {"calibration": "fit"}, ValueError, "calibration must be one of none, analytic"),
+        (
+            ASYM3,
+            {"calibration": "fit"},
+            ValueError,
+            "one of none, analytic, circuit",
+        ),
         (
             ASYM3,
             {"calibration": "analytic", "schedule": (lambda s: 1 - s, lambda s: 0.0)},

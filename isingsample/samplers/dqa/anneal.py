@@ -57,10 +57,28 @@ class Anneal:
         """The inverse temperatures at which it samples weak problems."""
         return effective_betas(self.curves.A, self.curves.B, self.total_time)
 
-    def check_calibration(self, names: Iterable[str]) -> None:
+    @cached_property
+    def circuit_betas(self) -> EffectiveBetas:
+        """The same of its circuit: sums over the steps in place of integrals over time.
+
+        They differ from `betas` where steps are few, and by less than what is left of them where
+        they are many.
+        """
+        strength, turned = -self.problem_angles, -self.driver_angles
+        remaining = np.cumsum(turned[::-1])[::-1]  # by how much the driver still turns a spin
+        sums = (strength @ np.sin(order * remaining) for order in (1, 2, 3))
+        return EffectiveBetas(*map(float, sums))
+
+    def betas_by(self, calibration: str) -> EffectiveBetas:
+        """What h, J and K are divided by at beta = 1, before any fit to a batch."""
+        if calibration == "none":
+            return EffectiveBetas(1.0, 1.0, 1.0)
+        return self.circuit_betas if calibration == "circuit" else self.betas
+
+    def check_calibration(self, calibration: str, names: Iterable[str]) -> None:
         """ValueError unless h, J or K, as named, can be divided by its inverse temperature."""
         for name in names:
-            beta = getattr(self.betas, name)
+            beta = getattr(self.betas_by(calibration), name)
             if not beta > 0:
                 raise ValueError(
                     f"this anneal cannot be calibrated: the inverse temperature that its schedule "

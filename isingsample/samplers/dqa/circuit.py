@@ -59,7 +59,8 @@ def dqa_circuit(
             K, h. The others are numbers, and cost no gate where they are zero.
         total_time, num_steps, trotter_order, schedule, convention: as for DQA.
         calibration: "none" takes h, J and K as they are; "analytic" divides each by the inverse
-            temperature that its body order has in this anneal, as DQA does by default.
+            temperature that its body order has in this anneal, as DQA does by default; "circuit"
+            by that of its steps.
 
     Returns:
         A circuit on n qubits: spin i is qubit i, and ``|0>`` is s = +1. In Qiskit's bit strings
@@ -77,21 +78,20 @@ def dqa_circuit(
         raise TypeError(f"parameters must be letters of 'hJK', not {parameters!r}")
     for name in parameters:
         check.check_choice("parameters", name, "hJK")
-    check.check_choice("calibration", calibration, ("none", "analytic"))
+    check.check_choice("calibration", calibration, ("none", "analytic", "circuit"))
     if problem.present is not None and not problem.present.all():
         raise ValueError("dqa_circuit takes a problem without absent spins; leave them out of h")
     anneal = Anneal(total_time, num_steps, trotter_order, schedule, convention)
     local = problem.to_dense().to_numpy()
     used = [name for name in "hJK" if name in parameters or getattr(local, name) is not None]
-    if calibration == "analytic":
-        anneal.check_calibration(used)
+    anneal.check_calibration(calibration, used)
+    betas = anneal.betas_by(calibration)
     ParameterVector = _parameter_vector()
     rotations: dict[tuple[int, ...], Sequence[Any]] = {}
     for name in used:
         array, order = getattr(local, name), "hJK".index(name) + 1
         products = list(combinations(range(local.num_spins), order))
-        beta = 1.0 if calibration == "none" else getattr(anneal.betas, name)
-        angles = anneal.problem_angles / beta
+        angles = anneal.problem_angles / getattr(betas, name)
         if name in parameters:
             vector = ParameterVector(name, len(products))
             for product, parameter in zip(products, vector, strict=True):

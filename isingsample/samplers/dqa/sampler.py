@@ -40,7 +40,7 @@ from isingsample.samplers.dqa.trained_curves import COUNTERTERMS
 from isingsample.samplers.dqa.validity import field_range
 from isingsample.streams import Streams
 
-CALIBRATIONS = ("analytic", "fit", "none")
+CALIBRATIONS = ("analytic", "circuit", "fit", "none")
 PRECISIONS = ("single", "double")
 # Named settings; see DQA.preset.
 PRESETS: dict[str, dict[str, Any]] = {
@@ -79,14 +79,15 @@ class DQA(Sampler):
             is for the counterterms of the preset "boltzmann"), a Schedule (`Schedule.power`,
             `.table`, `.from_csv`), or a pair of functions (A, B) of s.
         calibration: "analytic" anneals h beta / beta_h, J beta / beta_J and K beta / beta_K and
-            reports these temperatures in info. "fit" multiplies them by one number for the whole
-            call, so that the batch has the mean energy of Boltzmann, or, on a primitive, so that
-            its own reads have the temperature asked for, which takes up to 8 more runs. Simulated
-            problems may have 24 spins; a query's result then depends on its batch. "none" anneals
-            beta h, beta J and beta K.
+            reports these temperatures in info. "circuit" does the same with the temperatures of
+            the circuit's own steps, which is nearer where they are few. "fit" multiplies those of
+            "analytic" by one number for the whole call, so that the batch has the mean energy of
+            Boltzmann, or, on a primitive, so that its own reads have the temperature asked for,
+            which takes up to 8 more runs. Simulated problems may have 24 spins; a query's result
+            then depends on its batch. "none" anneals beta h, beta J and beta K.
         counterterms: None; or "analytic": calibrates to second order in weak problems, by what
             `isingsample.samplers.dqa.counterterms` takes from h and J; or that as a pair of
-            numbers (of J h, of J J). With analytic calibration. Nothing is taken for K.
+            numbers (of J h, of J J). Not with "fit" or "none". Nothing is taken for K.
         num_reads: reads to draw for each problem, whose averages are the moments; None for exact
             expectations and no samples.
         max_spins: problems with more spins are refused: each further spin doubles the cost.
@@ -134,10 +135,10 @@ class DQA(Sampler):
     def __post_init__(self) -> None:
         _ = self._anneal  # refuses its own options
         check.check_choice("calibration", self.calibration, CALIBRATIONS)
-        if self._counterterms is not None and self.calibration != "analytic":
+        if self._counterterms is not None and self.calibration not in ("analytic", "circuit"):
             raise ValueError(
-                f"counterterms go with calibration='analytic', not {self.calibration!r}; leave "
-                f"them out with counterterms=None"
+                f"counterterms go with calibration='analytic' or 'circuit', not "
+                f"{self.calibration!r}; leave them out with counterterms=None"
             )
         if self.num_reads is not None:
             check.check_count("num_reads", self.num_reads)
@@ -192,9 +193,7 @@ class DQA(Sampler):
     @cached_property
     def _betas(self) -> EffectiveBetas:
         """What beta = 1 is divided by, for each body order, before any fit."""
-        if self.calibration == "none":
-            return EffectiveBetas(1.0, 1.0, 1.0)
-        return self._anneal.betas
+        return self._anneal.betas_by(self.calibration)
 
     @cached_property
     def _counterterms(self) -> Counterterms | None:
@@ -202,7 +201,8 @@ class DQA(Sampler):
 
     @cached_property
     def _field_range(self) -> float:
-        return field_range(self._anneal)
+        known = "analytic" if self.calibration == "none" else self.calibration
+        return field_range(self._anneal, self._anneal.betas_by(known).h)
 
     def distribution(self, problem: IsingProblem, *, beta: Any = 1.0) -> Array:
         """P(s) of every state, in the order of `isingsample.energies.spin_table`.
@@ -242,8 +242,7 @@ class DQA(Sampler):
 
     def _check(self, problem: IsingProblem) -> None:
         check_size(problem, self._engine, self.max_spins)
-        if self.calibration != "none":
-            self._anneal.check_calibration("hJ" if problem.K is None else "hJK")
+        self._anneal.check_calibration(self.calibration, "hJ" if problem.K is None else "hJK")
 
     def _solve_all(self, blocks: list[Block], beta: Any, streams: Streams) -> list[Solution | None]:
         betas = self._betas_for(blocks, beta)

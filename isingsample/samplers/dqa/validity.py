@@ -11,16 +11,20 @@ _LARGEST_ERROR = 0.1
 _FIELDS = np.concatenate([np.linspace(0.0, 8.0, 161), np.geomspace(8.2, 820.0, 200)])
 
 
-def field_range(anneal: Anneal) -> float:
+def field_range(anneal: Anneal, beta_h: float) -> float:
     """The largest field up to which a lone spin comes out right, to 0.1 in its magnetization.
 
+    Args:
+        anneal: the steps.
+        beta_h: inverse temperature of fields.
+
     Returns:
-        h as the circuit has it, right being tanh(beta_h h) with the beta_h of linear response:
-        infinite if beta_h h = 820 is still right, NaN if beta_h is not above 0.
+        h as the circuit has it, right being tanh(beta_h h): infinite if beta_h h = 820 is still
+        right, NaN if beta_h is not above 0.
     """
-    if not anneal.betas.h > 0:
+    if not beta_h > 0:
         return math.nan
-    h = (_FIELDS / anneal.betas.h)[None, :, None]
+    h = (_FIELDS / beta_h)[None, :, None]
     found = StatevectorEngine().probabilities(h, np.zeros((1, 1, 1)), None, anneal)
     up, down = np.concatenate(list(found)).T
     wrong = np.flatnonzero(np.abs(up - down - np.tanh(_FIELDS)) > _LARGEST_ERROR)

@@ -2,8 +2,10 @@
 
 import numpy as np
 
-from isingsample._arrays import Array, like, namespace
+from isingsample._arrays import Array, concat, like, namespace
 from isingsample.couplings import SparseCouplings
+
+_ENTRIES = 2**22  # of temporary arrays
 
 
 def spin_table(num_spins: int) -> np.ndarray:
@@ -18,6 +20,29 @@ def spin_states(rows: np.ndarray, num_spins: int) -> np.ndarray:
     """Rows of `spin_table`, without making the table: (...) integers to (..., num_spins)."""
     bits = (rows[..., None] >> np.arange(num_spins)[::-1]) & 1
     return 2.0 * bits - 1.0
+
+
+def state_energies(states: Array, h: Array, J: Array, K: Array | None = None) -> Array:
+    """Energies without offset, a few reads at a time: those of int8 states in h's dtype take
+    several times the memory.
+
+    Args:
+        states: (..., reads, n) of -1 and +1, in h's library.
+        h: (..., n), whose dtype the energies have.
+        J: as for `interactions`, and K.
+
+    Returns:
+        (..., reads).
+    """
+    xp, reads = namespace(h), states.shape[-2]
+    batch = np.broadcast_shapes(states.shape[:-2], h.shape[:-1])
+    step = max(1, _ENTRIES // max(1, int(np.prod(batch)) * h.shape[-1]))
+    parts = []
+    for start in range(0, max(1, reads), step):
+        part = xp.astype(states[..., start : start + step, :], h.dtype)
+        fields = xp.sum(part * h[..., None, :], axis=-1)
+        parts.append(-fields - interactions(part, J, K))
+    return concat(parts, axis=-1)
 
 
 def interactions(states: Array, J: Array, K: Array | None = None) -> Array:

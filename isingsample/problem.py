@@ -9,14 +9,12 @@ J > 0 is ferromagnetic and each pair counts once. dimod, D-Wave and QUBOs use th
 `isingsample.interop` converts.
 """
 
-from collections import Counter
-from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from itertools import permutations
 from typing import Any
 
 import numpy as np
 
+from isingsample import _problem_inputs as inputs
 from isingsample import _validation as check
 from isingsample._arrays import (
     Array,
@@ -24,11 +22,10 @@ from isingsample._arrays import (
     in_own_precision,
     is_torch,
     like,
-    namespace,
     to_numpy,
 )
-from isingsample.couplings import SPARSE_FROM, SparseCouplings, check_dense_size, is_sparse
-from isingsample.energies import interactions
+from isingsample.couplings import SPARSE_FROM, SparseCouplings, check_dense_size
+from isingsample.energies import state_energies
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +67,7 @@ class IsingProblem:
     def __post_init__(self) -> None:
         given = {name: getattr(self, name) for name in ("h", "J", "K", "offset")}
         given = {name: a for name, a in given.items() if a is not None or name not in "JK"}
-        graph = _graph(given)
+        graph = inputs.sparse_graph(given)
         arrays = {name: check.real_array(name, a) for name, a in given.items()}
         if arrays["h"].ndim < 1:
             raise ValueError("h must have at least one axis, (..., n); it is a single number")
@@ -78,23 +75,23 @@ class IsingProblem:
         if not given.keys() & {"J", "K"} and num_spins > SPARSE_FROM:
             graph = SparseCouplings.from_pairs(num_spins, [], [], [])
             arrays["J"] = arrays["h"].reshape(-1)[:0]
-        arrays = _same_library(arrays)
+        arrays = inputs.same_library(arrays)
         for name, array in arrays.items():
             check.check_finite(name, array)
         if graph is not None:
             check.check_square("J", graph, num_spins, rank=2)
             arrays["J"] = graph.with_values(to_numpy(arrays["J"]))
         else:
-            arrays["J"] = _dense_couplings(arrays, num_spins)
+            arrays["J"] = inputs.dense_couplings(arrays, num_spins)
         if "K" in arrays:
             check.check_square("K", arrays["K"], num_spins, rank=3)
             exact = check.check_three_body("K", arrays["K"])
-            arrays["K"] = _symmetrised(arrays["K"], rank=3, exact=exact)
+            arrays["K"] = inputs.symmetrised(arrays["K"], rank=3, exact=exact)
         if self.present is not None:
-            arrays["present"] = _presence(self.present, num_spins)
+            arrays["present"] = inputs.presence(self.present, num_spins)
         for name, array in arrays.items():
             object.__setattr__(self, name, array)
-        object.__setattr__(self, "labels", _labels(self.labels, num_spins))
+        object.__setattr__(self, "labels", inputs.distinct_labels(self.labels, num_spins))
         _ = self.batch_shape  # refuses batch axes that do not broadcast
 
     @property
@@ -133,10 +130,7 @@ class IsingProblem:
             ValueError: a shape that does not fit, entries other than -1 and +1, or other than 0
                 at absent spins.
         """
-        xp = namespace(self.h)
-        if not is_torch(states):
-            states = like(np.asarray(states), self.h)
-        spins = xp.asarray(states, dtype=self.h.dtype)
+        spins = inputs.spins(states, self.h)
         batch = self.batch_shape
         one_each = spins.ndim == len(batch) + 1
         fits = spins.ndim in (len(batch) + 1, len(batch) + 2) and spins.shape[-1] == self.num_spins
@@ -152,9 +146,8 @@ class IsingProblem:
             present = present[..., None, :]
         check.check_spins("states", spins, present)
         spins = spins[..., None, :] if one_each else spins
-        fields = xp.sum(spins * self.h[..., None, :], axis=-1)
         with in_own_precision(self.h):
-            energy = self.offset[..., None] - fields - interactions(spins, self.J, self.K)
+            energy = self.offset[..., None] + state_energies(spins, self.h, self.J, self.K)
         return energy[..., 0] if one_each else energy
 
     @classmethod
@@ -219,101 +212,3 @@ class IsingProblem:
         parts += [f"dtype={str(self.h.dtype).removeprefix('torch.')}"]
         parts += [f"device={self.h.device}"] if is_torch(self.h) else []
         return f"IsingProblem({', '.join(parts)})"
-
-
-def _graph(given: dict[str, Any]) -> SparseCouplings | None:
-    """A sparse J, whose values take its place in given; None where J is dense or missing."""
-    J = given.get("J")
-    if is_sparse(J):
-        J = SparseCouplings.from_matrix(J)
-    for name, array in given.items():
-        if name != "J" and is_sparse(array):
-            raise TypeError(f"{name} is a scipy.sparse matrix, as only J can be; use toarray()")
-    if not isinstance(J, SparseCouplings):
-        return None
-    if "K" in given:
-        raise ValueError(
-            "a sparse J goes without three-body couplings K, which have n**3 entries; "
-            "pass J.toarray() with K, or no K"
-        )
-    given["J"] = J.values
-    return J
-
-
-def _dense_couplings(arrays: dict[str, Array], num_spins: int) -> Array:
-    J = arrays.get("J")
-    if J is None:
-        J = like(np.zeros((num_spins, num_spins)), arrays["h"])
-    check.check_square("J", J, num_spins, rank=2)
-    return _symmetrised(J, rank=2, exact=check.check_couplings("J", J))
-
-
-def _frozen(array: np.ndarray) -> np.ndarray:
-    array.flags.writeable = False
-    return array
-
-
-def _same_library(arrays: dict[str, Array]) -> dict[str, Array]:
-    """All arrays in one library, device and dtype: PyTorch if any of them is a tensor."""
-    tensors = {name: a for name, a in arrays.items() if is_torch(a)}
-    if not tensors:
-        dtype = np.result_type(*(a for name, a in arrays.items() if name != "offset"))
-        with np.errstate(over="ignore"):  # an offset that overflows is refused as infinite
-            return {name: _frozen(a.astype(dtype)) for name, a in arrays.items()}
-    reference = tensors.get("h", next(iter(tensors.values())))
-    for name, tensor in tensors.items():
-        if tensor.device != reference.device:
-            raise ValueError(
-                f"{name} is on device {tensor.device} but the other tensors are on "
-                f"{reference.device}; move them to one device"
-            )
-    xp = namespace(reference)
-    moved = {
-        name: a if is_torch(a) else like(a, reference, keep_dtype=True)
-        for name, a in arrays.items()
-    }
-    dtype = xp.result_type(*(a for name, a in moved.items() if name != "offset"))
-    return {name: xp.astype(a, dtype, copy=False) for name, a in moved.items()}
-
-
-def _symmetrised(couplings: Array, *, rank: int, exact: bool) -> Array:
-    """J or K (the last `rank` axes) without rounding asymmetry; for tensors, so that the entries
-    of a pair or triple carry equal shares of its gradient, and repeated indices none."""
-    if exact and not is_torch(couplings):
-        return couplings
-    xp = namespace(couplings)
-    batch = tuple(range(couplings.ndim - rank))
-    orders = [(*batch, *order) for order in permutations(range(len(batch), couplings.ndim))]
-    share = couplings / len(orders)
-    total = sum(xp.permute_dims(share, order) for order in orders)
-    return total * like(check.distinct_indices(couplings.shape[-1], rank), couplings)
-
-
-def _presence(present: Any, num_spins: int) -> np.ndarray:
-    try:
-        mask = to_numpy(present)
-    except ValueError as error:
-        raise TypeError(f"present is not a rectangular array of booleans: {error}") from None
-    if mask.dtype != np.bool_:
-        raise TypeError(f"present must be boolean (True = the spin exists); it is {mask.dtype}")
-    if mask.ndim < 1 or mask.shape[-1] != num_spins:
-        raise ValueError(
-            f"present must have shape (..., {num_spins}) to fit h; it has shape {mask.shape}"
-        )
-    return mask
-
-
-def _labels(labels: Sequence[Hashable] | None, num_spins: int) -> tuple[Hashable, ...]:
-    if labels is None:
-        return tuple(range(num_spins))
-    try:
-        names = tuple(labels)
-        counts = Counter(names)
-    except TypeError as error:
-        raise TypeError(f"labels must be a sequence of hashable names: {error}") from None
-    if len(names) != num_spins:
-        raise ValueError(f"labels has {len(names)} entries for {num_spins} spins")
-    for name, count in counts.most_common(1):
-        if count > 1:
-            raise ValueError(f"labels must be distinct, but {name!r} occurs {count} times")
-    return names

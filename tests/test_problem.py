@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse
 from checks import rounding
 from fixtures import ASYM3, couplings, three_body
 from hypothesis import given
-from strategies import problems
+from strategies import problems, symmetric
 
-from isingsample import IsingProblem
+from isingsample import IsingProblem, energies
 from isingsample._arrays import is_torch, to_numpy
 from isingsample.energies import spin_states, spin_table
 
@@ -200,3 +201,21 @@ def test_triples_of_a_list_of_lists() -> None:
     K = three_body(3, {(0, 1, 2): 0.5}).tolist()
     problem = IsingProblem([0, 0, 0], couplings(3, {}).tolist(), K)
     np.testing.assert_allclose(problem.energy([1, -1, 1]), 0.5)
+
+
+@pytest.mark.parametrize("kind", ["dense", "J of each", "three-body", "sparse"])
+def test_energies_of_many_reads_are_computed_a_few_at_a_time(
+    kind: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    J = symmetric(rng, (3,) if kind == "J of each" else (), 5, 2)
+    K = symmetric(rng, (), 5, 3) if kind == "three-body" else None
+    h, states = rng.normal(size=(3, 5)), rng.choice(np.int8([-1, 1]), size=(3, 7, 5))
+    problem = IsingProblem(h, scipy.sparse.csr_array(J) if kind == "sparse" else J, K, offset=0.5)
+    whole = problem.energy(states)
+    monkeypatch.setattr(energies, "_ENTRIES", 40)  # of 15 in a read
+    np.testing.assert_allclose(problem.energy(states), whole, rtol=1e-12)
+    np.testing.assert_allclose(problem.energy(states.astype(float)), whole, rtol=1e-12)
+    assert problem.energy(states[:, :0]).shape == (3, 0)
+    one = problem.energy(states[0][None])  # the same states in all problems
+    np.testing.assert_allclose(one[0], whole[0], rtol=1e-12)
+    assert one.shape == (3, 7)

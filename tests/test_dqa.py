@@ -91,6 +91,20 @@ def test_nothing_to_do_gives_nothing(options):
     assert DQA(**options).sample(IsingProblem(np.zeros((0, 3)))).magnetization.shape == (0, 3)
 
 
+@pytest.mark.parametrize("calibration", ["analytic", "circuit", "fit", "none"])
+@pytest.mark.parametrize("engine", ["aer", "statevector"])
+@pytest.mark.parametrize("reads", [None, 3])
+def test_empty_problems_are_reported_as_the_others(engine, calibration, reads):
+    anneal = DQA(num_steps=9, engine=engine, calibration=calibration, num_reads=reads)
+    expected = anneal.sample(PAIR).info
+    for shape in ((0,), (2, 0), (0, 3)):
+        result = anneal.sample(IsingProblem(np.zeros(shape)))
+        assert result.info.keys() == expected.keys()
+        assert result.info["largest_field"] == 0
+        assert result.info["field_range"] > 0
+        assert (result.samples is None) == (reads is None)
+
+
 def test_beta_zero_is_uniform():
     np.testing.assert_allclose(DQA().sample(ASYM3, beta=0).magnetization, 0, atol=1e-12)
 

@@ -169,7 +169,7 @@ class Sampler(ABC):
             solved = self._solve_all(blocks, beta, streams)
             reads = _num_reads(self, solved)
             solutions = [
-                solution or _nothing_to_solve(block, reads)
+                solution or nothing_to_solve(block, reads)
                 for solution, block in zip(solved, blocks, strict=True)
             ]
             sampled = time.perf_counter_ns()
@@ -314,7 +314,7 @@ class Minimizer(Sampler):
             streams = Streams.from_seed(seed)
             blocks = split(local)
             states = [
-                _nothing_to_solve(block, None).magnetization
+                nothing_to_solve(block, None).magnetization
                 if block.is_empty
                 else self._lowest(block, streams)
                 for block in blocks
@@ -404,7 +404,7 @@ def _edges(solution: Solution, block: Block, edges: np.ndarray) -> tuple[Array, 
     return mean, error
 
 
-def _nothing_to_solve(block: Block, reads: int | None) -> Solution:
+def nothing_to_solve(block: Block, reads: int | None) -> Solution:
     """The solution of a block without spins or without queries: one empty state, Z = 1."""
     zeros = block.h
     groups, queries, num_spins = zeros.shape

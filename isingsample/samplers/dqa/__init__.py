@@ -15,6 +15,7 @@ validity.py     where an anneal can be trusted
 counterterms.py  calibration to second order
 fitting.py      the one temperature of a whole batch, from running it
 solve.py        blocks of problems through an engine
+presets.py      its named settings
 sampler.py      the sampler
 """
 

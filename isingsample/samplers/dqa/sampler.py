@@ -1,6 +1,5 @@
 """The sampler: calibrate, anneal, read out."""
 
-import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -11,9 +10,15 @@ from isingsample import _validation as check
 from isingsample._arrays import Array, concat, detach, in_own_precision, like, namespace
 from isingsample.blocks import Block, join, split
 from isingsample.calibration import EffectiveBetas
-from isingsample.errors import TooLargeError, WeakFieldWarning
+from isingsample.errors import TooLargeError
 from isingsample.problem import IsingProblem
-from isingsample.samplers.base import Sampler, Solution, check_beta, check_is_problem
+from isingsample.samplers.base import (
+    Sampler,
+    Solution,
+    check_beta,
+    check_is_problem,
+    nothing_to_solve,
+)
 from isingsample.samplers.dqa.aer import AerEngine
 from isingsample.samplers.dqa.anneal import Anneal
 from isingsample.samplers.dqa.counterterms import (
@@ -24,6 +29,7 @@ from isingsample.samplers.dqa.counterterms import (
 )
 from isingsample.samplers.dqa.engines import Engine, engine_for
 from isingsample.samplers.dqa.fitting import fitted_to_energy, fitted_to_reads
+from isingsample.samplers.dqa.presets import PRESETS
 from isingsample.samplers.dqa.primitive import PrimitiveEngine
 from isingsample.samplers.dqa.readout import table_order
 from isingsample.samplers.dqa.schedule import ScheduleLike
@@ -36,20 +42,11 @@ from isingsample.samplers.dqa.solve import (
     solutions,
 )
 from isingsample.samplers.dqa.statevector import StatevectorEngine
-from isingsample.samplers.dqa.trained_curves import COUNTERTERMS
-from isingsample.samplers.dqa.validity import field_range
+from isingsample.samplers.dqa.validity import field_range, warn_of_strong_fields
 from isingsample.streams import Streams
 
 CALIBRATIONS = ("analytic", "circuit", "fit", "none")
 PRECISIONS = ("single", "double")
-# Named settings; see DQA.preset.
-PRESETS: dict[str, dict[str, Any]] = {
-    "default": {},
-    "paper": {"total_time": 5.0, "num_steps": 200, "calibration": "none"},
-    "boltzmann": {"trotter_order": 2, "schedule": "trained", "counterterms": COUNTERTERMS},
-    "monotone": {"trotter_order": 2, "schedule": "monotone"},
-    "slow": {"total_time": 20.0, "num_steps": 800},
-}
 _DISTRIBUTION_LIMIT = 20
 
 
@@ -73,7 +70,8 @@ class DQA(Sampler):
 
     Attributes:
         total_time: duration tau of the anneal, in 1/energy (hbar = 1).
-        num_steps: Trotter steps.
+        num_steps: Trotter steps. One should turn a spin by no more than 2 radians or so, which
+            are 2 A total_time / num_steps: fewer steps are another anneal.
         trotter_order: 1 (problem, then driver) or 2 (half driver, problem, half driver).
         schedule: "linear" (A = 1 - s, B = s), "monotone" or "trained" (for total time 5; "trained"
             is for the counterterms of the preset "boltzmann"), a Schedule (`Schedule.power`,
@@ -254,10 +252,13 @@ class DQA(Sampler):
         if self._counterterms is not None:
             info |= {"counterterms": tuple(self._counterterms)}
         solved = iter(solutions(self._engine, ready, self._anneal, self.num_reads, streams))
-        return [
-            None if block.is_empty else replace(in_kind_of(next(solved), block.h), info=info)
+        found = (
+            nothing_to_solve(block, self.num_reads)
+            if block.is_empty
+            else in_kind_of(next(solved), block.h)
             for block in blocks
-        ]
+        )
+        return [replace(solution, info=info) for solution in found]
 
     def _solve(self, block: Block, beta: Any, streams: Streams) -> Solution:
         (found,) = self._solve_all([block], beta, streams)
@@ -289,11 +290,6 @@ class DQA(Sampler):
         sizes = [float(abs(detach(block.h)).max()) for block in blocks if not block.is_empty]
         largest = float(detach(beta)) * max(sizes, default=0.0)
         allowed = self._field_range * betas.h
-        if largest > allowed and self.calibration != "none":
-            warnings.warn(
-                f"fields up to |beta h| = {largest:.3g} are beyond what this anneal can do: above "
-                f"{allowed:.3g} even a lone spin's magnetization is wrong by more than 0.1",
-                WeakFieldWarning,
-                stacklevel=4,
-            )
+        if self.calibration != "none":
+            warn_of_strong_fields(largest, allowed)
         return {"largest_field": largest, "field_range": allowed}

@@ -1,9 +1,11 @@
 """Where an anneal can be trusted."""
 
 import math
+import warnings
 
 import numpy as np
 
+from isingsample.errors import WeakFieldWarning
 from isingsample.samplers.dqa.anneal import Anneal
 from isingsample.samplers.dqa.statevector import StatevectorEngine
 
@@ -29,3 +31,15 @@ def field_range(anneal: Anneal, beta_h: float) -> float:
     up, down = np.concatenate(list(found)).T
     wrong = np.flatnonzero(np.abs(up - down - np.tanh(_FIELDS)) > _LARGEST_ERROR)
     return float(h[0, wrong[0] - 1, 0]) if wrong.size else math.inf
+
+
+def warn_of_strong_fields(largest: float, allowed: float) -> None:
+    """A WeakFieldWarning, at the call of `sample`, where beta h goes beyond what is allowed."""
+    if largest > allowed:
+        warnings.warn(
+            f"fields up to |beta h| = {largest:.3g} are beyond what this anneal can do: above "
+            f"{allowed:.3g} even a lone spin's magnetization is wrong by more than "
+            f"{_LARGEST_ERROR:g}",
+            WeakFieldWarning,
+            stacklevel=5,
+        )

@@ -11,12 +11,8 @@ except ImportError:
 
     raise MissingExtraError("attention_bridge", "torch") from None
 
-from attention_bridge.couplings import (
-    BandedCouplings,
-    Couplings,
-    DenseCouplings,
-    RelativeCouplings,
-)
+from attention_bridge.coupling_tables import BandedCouplings, DenseCouplings, RelativeCouplings
+from attention_bridge.couplings import Couplings
 from attention_bridge.functional import boltzmann_attention
 from attention_bridge.module import BoltzmannAttention
 from attention_bridge.optim import parameter_groups

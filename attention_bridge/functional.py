@@ -28,6 +28,7 @@ from isingsample import IsingProblem, Sampler, get_sampler
 from isingsample import _validation as check
 
 MODES = ("h+J", "h", "J", "softmax")
+CLOSED_FORMS = ("h", "softmax")  # these need no sampler
 
 
 def boltzmann_attention(
@@ -71,9 +72,9 @@ def boltzmann_attention(
         three_body: K, (keys, keys, keys) with leading axes as for coupling; used as the mean over
             the orders of each triple.
         attn_mask: broadcast against (..., queries, keys): bool, True = attend; or float, added
-            to h, where -inf removes the key, and so does the lowest number of the mask's dtype,
-            which some libraries write instead. Any other number is a field: -1e9 pins the spin
-            at -1, where it goes on pushing the others through J.
+            to h, where -inf removes the key, and so does the lowest number of a floating-point
+            dtype, which some libraries write instead. Any other number is a field: -1e9 pins the
+            spin at -1, where it goes on pushing the others through J.
         dropout_p: share of the weights set to 0, always, as in torch: pass 0 in evaluation.
         is_causal: query i attends to keys 0 ... i, counted from the top left; may be combined
             with attn_mask, which torch refuses.
@@ -113,6 +114,8 @@ def boltzmann_attention(
             h = query.new_zeros(shape, dtype=dtype)
         else:
             factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+            if not isinstance(factor, Tensor):
+                factor = check.check_number("scale", factor)
             h = (query.to(dtype) * factor) @ key.to(dtype).mT
         h, present = masked(h, attn_mask, is_causal)
         if isinstance(beta, Tensor):  # only the products beta h, beta J and beta K matter
@@ -189,6 +192,8 @@ def _refuse_transforms(tensor: Tensor | None) -> None:
 
 def _draw_seed(generator: torch.Generator | None) -> int:
     """A seed from torch's generator, different for each rank of a distributed job."""
+    if not isinstance(generator, torch.Generator | None):
+        raise TypeError(f"generator must be a torch.Generator, not {type(generator).__name__}")
     device = "cpu" if generator is None else generator.device
     drawn = int(torch.randint(2**63 - 1, (), generator=generator, device=device))
     distributed = torch.distributed.is_available() and torch.distributed.is_initialized()
@@ -264,6 +269,9 @@ def _couplings(
     name: str, couplings: Tensor, order: int, shape: torch.Size, dtype: torch.dtype
 ) -> Tensor:
     """Symmetric couplings that broadcast against the batch of queries (..., queries)."""
+    if not isinstance(couplings, Tensor) or couplings.is_complex():
+        found = getattr(couplings, "dtype", type(couplings).__name__)
+        raise TypeError(f"{name} must be a tensor of real numbers, not {found}")
     n, lead = shape[-1], couplings.shape[:-order]
     if tuple(couplings.shape[-order:]) != (n,) * order:
         wanted = ", ".join(["keys"] * order)

@@ -6,16 +6,14 @@ import torch
 from torch import Tensor, nn
 
 from attention_bridge._masks import by_head, combined
-from attention_bridge.couplings import Couplings, couplings_of_kind
-from attention_bridge.functional import MODES, boltzmann_attention
+from attention_bridge._solver import exact_solver
+from attention_bridge._torch_layer import NOT_PACKED, state_of
+from attention_bridge.coupling_tables import couplings_of_kind
+from attention_bridge.couplings import Couplings
+from attention_bridge.functional import CLOSED_FORMS, MODES, boltzmann_attention
 from attention_bridge.gradients import GRADIENTS
 from isingsample import Sampler, get_sampler
 from isingsample import _validation as check
-from isingsample.samplers.exact import Exact
-from isingsample.samplers.transfer import Transfer
-
-# An operation of the window-by-window solver takes as long as this many in a matrix product.
-_WINDOW_COST = 128
 
 
 class BoltzmannAttention(nn.Module):
@@ -66,8 +64,10 @@ class BoltzmannAttention(nn.Module):
         TypeError: an argument of the wrong kind.
     """
 
-    # What torch.nn.TransformerEncoderLayer asks its attention, to choose softmax kernels or not.
+    # What torch.nn.TransformerEncoder and its layers ask their attention, to choose softmax kernels
+    # and packed batches, or not.
     in_proj_bias = None
+    in_proj_weight = NOT_PACKED
 
     def __init__(
         self,
@@ -114,11 +114,16 @@ class BoltzmannAttention(nn.Module):
                 f"does not have"
             )
         self.mode = check.check_choice("mode", mode, MODES)
-        self.sampler = _sampler(sampler)
+        if coupling is None and three_body is None and mode not in CLOSED_FORMS:
+            raise ValueError(
+                f"mode={mode!r} needs couplings, and both coupling and three_body are None; "
+                f"mode='h' does without"
+            )
+        self.sampler = sampler if sampler == "auto" else _sampler(sampler)
         self.gradient = check.check_choice("gradient", gradient, GRADIENTS)
         self.beta = check.check_number("beta", beta, minimum=0.0)
         self.normalize = normalize
-        self.dropout = check.check_number("dropout", dropout, minimum=0.0)
+        self.dropout = check.check_number("dropout", dropout, minimum=0.0, maximum=1.0)
         self.batch_first = batch_first
 
         where: dict[str, Any] = {"device": device, "dtype": dtype}
@@ -159,7 +164,12 @@ class BoltzmannAttention(nn.Module):
 
         Raises:
             ValueError: it has add_bias_kv or add_zero_attn.
+            TypeError: it is another kind of module.
         """
+        if not isinstance(attention, nn.MultiheadAttention):
+            raise TypeError(
+                f"from_torch takes a torch.nn.MultiheadAttention, not {type(attention).__name__}"
+            )
         like: Tensor = attention.out_proj.weight
         layer = cls(
             attention.embed_dim,
@@ -178,7 +188,7 @@ class BoltzmannAttention(nn.Module):
             }
             | options,
         )
-        layer.load_state_dict(layer.state_dict() | _state_of(attention))
+        layer.load_state_dict(layer.state_dict() | state_of(attention))
         return layer.train(attention.training)
 
     def reset_parameters(self) -> None:
@@ -244,6 +254,12 @@ class BoltzmannAttention(nn.Module):
         """
         key = query if key is None else key
         value = key if value is None else value
+        for name, tensor in (("query", query), ("key", key), ("value", value)):
+            if not isinstance(tensor, Tensor) or tensor.ndim < 2:
+                raise ValueError(
+                    f"{name} must be a tensor (..., positions, width); it is "
+                    f"{getattr(tensor, 'shape', type(tensor).__name__)}"
+                )
         if not self.batch_first:
             query, key, value = (_batch_axis_swapped(t) for t in (query, key, value))
         keys = key.shape[-2]
@@ -256,7 +272,9 @@ class BoltzmannAttention(nn.Module):
             *heads,
             coupling=J,
             three_body=K,
-            attn_mask=combined(by_head(attn_mask, self.num_heads), key_padding_mask),
+            attn_mask=combined(
+                by_head(attn_mask, self.num_heads), key_padding_mask, key.shape[:-1]
+            ),
             dropout_p=self.dropout if self.training else 0.0,
             is_causal=is_causal,
             beta=self.beta,
@@ -282,6 +300,11 @@ class BoltzmannAttention(nn.Module):
             f"batch_first={self.batch_first}"
         )
 
+    @property
+    def out_proj(self) -> nn.Linear:
+        """The output projection by the name it has in torch's layer."""
+        return self.output_projection
+
     def _projections(self) -> tuple[nn.Linear, nn.Linear, nn.Linear, nn.Linear]:
         return (
             self.query_projection,
@@ -295,41 +318,20 @@ class BoltzmannAttention(nn.Module):
         width = self.embed_dim // self.num_heads
         return x.reshape(*x.shape[:-1], self.num_heads, width).transpose(-3, -2)
 
-    def _sampler_for(self, keys: int) -> Sampler:
-        """The sampler; of the two exact ones, the one that takes less time."""
-        if self.sampler is not None:
+    def _sampler_for(self, keys: int) -> str | Sampler:
+        if self.sampler != "auto":
             return self.sampler
-        reaches = [c.reach for c in (self.coupling, self.three_body) if c is not None]
-        if not reaches or any(reach is None for reach in reaches):
-            return Exact()
-        reach = max(reach for reach in reaches if reach is not None)
-        by_window = Transfer.max_width >= reach and keys * 2**reach * _WINDOW_COST <= 2**keys
-        return Transfer(half_width=reach) if by_window else Exact()
+        if self.mode in CLOSED_FORMS:  # nothing for the compiler to see
+            return "exact"
+        return exact_solver([c for c in (self.coupling, self.three_body) if c is not None], keys)
 
 
-def _sampler(sampler: str | Sampler) -> Sampler | None:
-    """The sampler meant, or None for "auto"."""
+def _sampler(sampler: str | Sampler) -> Sampler:
     if isinstance(sampler, Sampler):
         return sampler
     if not isinstance(sampler, str):
         raise TypeError(f"sampler must be a Sampler or the name of one, not {sampler!r}")
-    return None if sampler == "auto" else get_sampler(sampler)
-
-
-def _state_of(attention: nn.MultiheadAttention) -> dict[str, Tensor]:
-    """The projections of torch's layer, by their names in ours."""
-    theirs: dict[str, Tensor] = attention.state_dict()
-    names = [f"{name}_projection" for name in ("query", "key", "value")]
-    if "in_proj_weight" in theirs:
-        weights = list(theirs["in_proj_weight"].chunk(3))
-    else:
-        weights = [theirs[f"{letter}_proj_weight"] for letter in "qkv"]
-    found = {f"{name}.weight": weight for name, weight in zip(names, weights, strict=True)}
-    if "in_proj_bias" in theirs:
-        biases = theirs["in_proj_bias"].chunk(3)
-        found |= {f"{name}.bias": bias for name, bias in zip(names, biases, strict=True)}
-    output = {key: value for key, value in theirs.items() if key.startswith("out_proj.")}
-    return found | {key.replace("out_proj", "output_projection"): v for key, v in output.items()}
+    return get_sampler(sampler)
 
 
 def _check_length(couplings: Couplings, length: int) -> None:

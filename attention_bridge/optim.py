@@ -2,16 +2,17 @@
 
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from attention_bridge.couplings import Couplings
+from isingsample import _validation as check
 
 
 def parameter_groups(
     model: nn.Module,
     *,
-    lr: float,
-    coupling_lr: float | None = None,
+    lr: float | Tensor,
+    coupling_lr: float | Tensor | None = None,
     weight_decay: float = 0.0,
     coupling_weight_decay: float = 0.0,
 ) -> list[dict[str, Any]]:
@@ -29,7 +30,17 @@ def parameter_groups(
 
     Returns:
         the groups, without empty ones; parameters that need no gradient are left out.
+
+    Raises:
+        TypeError: model is not a module, or a rate is not a number.
+        ValueError: a rate is negative or not finite, which torch's optimisers do not check.
     """
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"model must be a torch.nn.Module, not {type(model).__name__}")
+    rates = {"lr": lr, "coupling_lr": lr if coupling_lr is None else coupling_lr}
+    rates |= {"weight_decay": weight_decay, "coupling_weight_decay": coupling_weight_decay}
+    for name, rate in rates.items():
+        check.check_number(name, rate.item() if isinstance(rate, Tensor) else rate, minimum=0.0)
     couplings = {
         parameter
         for module in model.modules()
@@ -45,7 +56,7 @@ def parameter_groups(
         },
         {
             "params": [p for p in learned if p in couplings],
-            "lr": lr if coupling_lr is None else coupling_lr,
+            "lr": rates["coupling_lr"],
             "weight_decay": coupling_weight_decay,
         },
     ]

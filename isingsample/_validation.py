@@ -33,8 +33,10 @@ def check_count(name: str, value: Any, minimum: int = 1) -> int:
     return int(value)
 
 
-def check_number(name: str, value: Any, minimum: float = -math.inf) -> float:
-    """value as a finite float of at least minimum; TypeError or ValueError name the option."""
+def check_number(
+    name: str, value: Any, minimum: float = -math.inf, maximum: float = math.inf
+) -> float:
+    """value as a finite float from minimum to maximum; TypeError or ValueError name the option."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
@@ -47,6 +49,8 @@ def check_number(name: str, value: Any, minimum: float = -math.inf) -> float:
         raise ValueError(f"{name} must be finite, not {number}")
     if number < minimum:
         raise ValueError(f"{name} must be at least {minimum:g}, not {number:g}")
+    if number > maximum:
+        raise ValueError(f"{name} must be at most {maximum:g}, not {number:g}")
     return number
 
 

@@ -1,5 +1,6 @@
 """The layer in the place of torch.nn.MultiheadAttention."""
 
+import warnings
 from copy import deepcopy
 
 import pytest
@@ -58,7 +59,7 @@ def test_masks():
     expected = theirs(x, x, x, attn_mask=~keep)[0]
     torch.testing.assert_close(ours(x, attn_mask=keep)[0], expected)
     torch.testing.assert_close(ours(x, attn_mask=keep.reshape(3, 2, 6, 6))[0], expected)
-    with pytest.raises(ValueError, match="attn_mask must broadcast"):
+    with pytest.raises(ValueError, match=r"three axes must be .* attn_mask\[:, None\]"):
         ours(x, attn_mask=keep[:5])
 
 
@@ -76,6 +77,35 @@ def test_inside_an_encoder(training):
     torch.testing.assert_close(ours(x, **options), theirs(x, **options), atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.parametrize("training", [True, False])
+def test_inside_an_encoder_that_packs_padded_batches(training):
+    theirs = nn.TransformerEncoder(
+        nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True), 2
+    ).train(training)
+    ours = deepcopy(theirs)
+    for block in ours.layers:
+        block.self_attn = BoltzmannAttention.from_torch(block.self_attn, 6, mode="softmax")
+    x, padding = torch.randn(3, 6, 8), torch.arange(6) >= torch.tensor([4, 6, 2])[:, None]
+    with torch.no_grad():
+        found = ours(x, src_key_padding_mask=padding)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "The PyTorch API of nested tensors")  # torch packs
+            expected = theirs(x, src_key_padding_mask=padding)
+    torch.testing.assert_close(found[~padding], expected[~padding], atol=1e-5, rtol=1e-5)
+
+
+def test_inside_a_decoder():
+    theirs = nn.TransformerDecoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+    ours = deepcopy(theirs)
+    for name in ("self_attn", "multihead_attn"):
+        attention = getattr(ours, name)
+        setattr(ours, name, BoltzmannAttention.from_torch(attention, 6, mode="softmax"))
+    x, memory = torch.randn(3, 6, 8), torch.randn(3, 4, 8)
+    causal = nn.Transformer.generate_square_subsequent_mask(6)
+    found, expected = (model(x, memory, tgt_mask=causal) for model in (ours, theirs))
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+
+
 def test_options_beside_the_weights():
     theirs = nn.MultiheadAttention(8, 2, dropout=0.3, batch_first=True, dtype=torch.float64).eval()
     ours = BoltzmannAttention.from_torch(theirs, 6, coupling_init=0.5, dropout=0.1)
@@ -86,3 +116,8 @@ def test_options_beside_the_weights():
     for option in ("add_bias_kv", "add_zero_attn"):
         with pytest.raises(ValueError, match=option):
             BoltzmannAttention.from_torch(nn.MultiheadAttention(8, 2, **{option: True}), 6)
+
+
+def test_only_torchs_layer_can_be_taken_over():
+    with pytest.raises(TypeError, match=r"takes a torch.nn.MultiheadAttention, not Linear"):
+        BoltzmannAttention.from_torch(nn.Linear(8, 8), 6)

@@ -108,6 +108,16 @@ def test_closed_forms_compile_whole(mode):
         torch.testing.assert_close(ours, expected)
 
 
+@pytest.mark.parametrize("mode", ["h", "softmax"])
+def test_layers_of_closed_forms_compile_whole(mode):
+    layer, x = BoltzmannAttention(8, 2, 6, mode=mode), torch.randn(2, 5, 8)
+    padding = torch.arange(5) >= torch.tensor([5, 3])[:, None]
+    torch._dynamo.reset()
+    whole = torch.compile(layer, backend="aot_eager", fullgraph=True)
+    options = {"key_padding_mask": padding, "is_causal": True}
+    torch.testing.assert_close(whole(x, **options), layer(x, **options))
+
+
 @pytest.mark.parametrize(("gradient", "sampler"), GRADIENTS)
 def test_function_transforms_are_refused(gradient, sampler):
     query, key, value = (t.detach() for t in learned_qkv(2))

@@ -142,7 +142,7 @@ def test_what_does_not_fit_is_refused(make, error, message):
 # --- in a layer
 
 
-def moments(layer, x, sampler=None):
+def moments(layer, x, sampler="auto"):
     """The layer's output by another sampler."""
     layer.sampler = sampler
     return layer(x, need_weights=False)[0]
@@ -215,6 +215,16 @@ def test_shared_couplings_are_those_of_each_head():
     torch.testing.assert_close(shared.coupling.weight.grad, summed)
 
 
+@pytest.mark.parametrize("kind", ["dense", "banded", "relative"])
+def test_no_keys_at_all(kind):
+    bandwidth = None if kind == "dense" else 2
+    layer = BoltzmannAttention(8, 2, 6, coupling=kind, three_body=kind, bandwidth=bandwidth)
+    output, weights = layer(torch.randn(2, 3, 8), torch.randn(2, 0, 8))
+    assert (output.shape, weights.shape) == ((2, 3, 8), (2, 3, 0))
+    output.sum().backward()
+    assert (layer.coupling.weight.grad == 0).all()
+
+
 # --- learning rates
 
 
@@ -239,3 +249,26 @@ def test_parameter_groups():
 def test_parameter_groups_without_couplings():
     (group,) = parameter_groups(nn.Linear(2, 2), lr=1e-3)
     assert len(group["params"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"lr": "1e-3"}, TypeError, "lr must be a number, not '1e-3'"),
+        ({"lr": 1e-3, "coupling_lr": -1.0}, ValueError, "coupling_lr must be at least 0"),
+        ({"lr": 1e-3, "weight_decay": math.nan}, ValueError, "weight_decay must be finite"),
+    ],
+)
+def test_rates_that_no_optimiser_would_notice(options, error, message):
+    with pytest.raises(error, match=message):
+        parameter_groups(nn.Linear(2, 2), **options)
+    with pytest.raises(TypeError, match=r"must be a torch\.nn\.Module, not generator"):
+        parameter_groups(nn.Linear(2, 2).parameters(), lr=1e-3)
+
+
+def test_couplings_of_two_layers_may_be_one():
+    first, second = (BoltzmannAttention(8, 2, 6) for _ in range(2))
+    second.coupling = first.coupling
+    groups = parameter_groups(nn.ModuleList([first, second]), lr=torch.tensor(1e-3))
+    assert [len(group["params"]) for group in groups] == [16, 1]
+    torch.optim.AdamW(groups)

@@ -1,13 +1,16 @@
 import pytest
 from attention_cases import qkv, torch, up
 
-from attention_bridge import boltzmann_attention
+from attention_bridge import BoltzmannAttention, boltzmann_attention
 
 pytestmark = pytest.mark.usefixtures("seeded")
 
+# Masks are filled with the lowest number of a model's dtype, and then perhaps cast to another.
+LOWEST = {"float16": torch.float16, "bfloat16": torch.bfloat16, "float32": torch.float32}
+
 
 @pytest.mark.parametrize("three_body", [False, True])
-@pytest.mark.parametrize("mask", ["bool", "float", "lowest"])
+@pytest.mark.parametrize("mask", ["bool", "float", *LOWEST])
 def test_a_masked_key_is_removed(mask, three_body):
     query, key, value = qkv(2, dtype=torch.float64)
     W = torch.randn(6, 6, dtype=torch.float64)
@@ -15,7 +18,7 @@ def test_a_masked_key_is_removed(mask, three_body):
     keep = [0, 1, 3, 5]
     present = torch.zeros(6, dtype=torch.bool)
     present[keep] = True
-    removing = torch.finfo(torch.float32).min if mask == "lowest" else -torch.inf
+    removing = torch.finfo(LOWEST[mask]).min if mask in LOWEST else -torch.inf
     floats = torch.zeros(6).masked_fill(~present, removing)
     output, weights = boltzmann_attention(
         query,
@@ -79,3 +82,29 @@ def test_a_fully_masked_row_gives_zero(mode):
     assert (output[:, 2] == 0).all()
     assert output.isfinite().all()
     assert (output[:, [0, 1, 3, 4]] != 0).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_masks_of_different_dtypes(dtype):
+    layer = BoltzmannAttention(8, 2, 6, coupling_init=0.5)
+    x = torch.randn(2, 6, 8)
+    causal = torch.ones(6, 6, dtype=torch.bool).tril()
+    narrow = torch.zeros(6, 6, dtype=dtype).masked_fill(~causal, torch.finfo(dtype).min)
+    bias = torch.randn(2, 6)
+    expected, _ = layer(x, attn_mask=bias[:, None, None].masked_fill(~causal, -torch.inf))
+    torch.testing.assert_close(layer(x, attn_mask=narrow, key_padding_mask=bias)[0], expected)
+
+
+@pytest.mark.parametrize("mask", [[[True] * 6] * 5, torch.ones(5, 6, dtype=torch.uint8)])
+def test_what_is_no_mask_is_refused(mask):
+    query, key, value = qkv(2)
+    with pytest.raises(TypeError, match="attn_mask must be"):
+        boltzmann_attention(query, key, value, coupling=torch.zeros(6, 6), attn_mask=mask)
+
+
+def test_a_padding_mask_that_does_not_fit_is_named():
+    layer = BoltzmannAttention(8, 2, 6)
+    with pytest.raises(ValueError, match=r"key_padding_mask must .* it has shape \(6, 2\)"):
+        layer(torch.randn(2, 6, 8), key_padding_mask=torch.zeros(6, 2, dtype=torch.bool))
+    with pytest.raises(TypeError, match="key_padding_mask must be bool or float, not list"):
+        layer(torch.randn(2, 6, 8), key_padding_mask=[[True] * 6])

@@ -73,6 +73,14 @@ def test_copies_and_saved_states():
         torch.testing.assert_close(copy(x)[0], expected)
 
 
+@pytest.mark.parametrize("options", [{"max_length": 7}, {"coupling": "relative"}])
+def test_states_of_other_sizes_are_refused(options):
+    saved = BoltzmannAttention(8, 2, 6).state_dict()
+    other = BoltzmannAttention(8, 2, **{"max_length": 6} | options)
+    with pytest.raises(RuntimeError, match=r"coupling.weight was saved by .*Couplings\(2, "):
+        other.load_state_dict(saved)
+
+
 def test_names_of_the_state():
     names = set(BoltzmannAttention(8, 2, 6, three_body="relative").state_dict())
     linear = {
@@ -149,6 +157,7 @@ def test_runs_on_other_parameters():
 def test_shows_its_options():
     shown = repr(BoltzmannAttention(8, 2, 6, sampler="exact", beta=0.5, three_body="relative"))
     parts = ("num_heads=2", "max_length=6", "mode='h+J'", "Exact(", "beta=0.5")
+    assert "sampler='auto'" in repr(BoltzmannAttention(8, 2, 6))
     for part in (*parts, "DenseCouplings(2, 6, 6, order=2)", "RelativeCouplings(2, 10, order=3)"):
         assert part in shown
 
@@ -166,6 +175,8 @@ def test_shows_its_options():
         ((8, 2, 6), {"coupling": 3}, TypeError, "coupling must be a name or Couplings of order 2"),
         ((8, 2, 6), {"coupling": "banded"}, ValueError, "need bandwidth"),
         ((8, 2, 6), {"bandwidth": 3}, ValueError, "bandwidth=3 is for 'banded'"),
+        ((8, 2, 6), {"coupling": None}, ValueError, r"mode='h\+J' needs couplings"),
+        ((8, 2, 6), {"dropout": 1.5}, ValueError, "dropout must be at most 1, not 1.5"),
         ((8, 2, 6), {"add_bias_kv": True}, ValueError, "add_bias_kv=True .* learned token"),
         ((8, 2, 6), {"add_zero_attn": True}, ValueError, "add_zero_attn=True .* learned token"),
     ],
@@ -179,6 +190,9 @@ def test_inputs_that_do_not_fit_are_refused():
     layer = BoltzmannAttention(8, 2, 6)
     with pytest.raises(ValueError, match=r"7 keys.*max_length = 6"):
         layer(torch.randn(1, 7, 8))
+    for wrong in (torch.randn(8), [[0.0] * 8]):
+        with pytest.raises(ValueError, match="query must be a tensor"):
+            layer(wrong)
     with pytest.raises(TypeError, match="key_padding_mask must be bool or float"):
         layer(torch.randn(1, 3, 8), key_padding_mask=torch.zeros(1, 3, dtype=torch.int64))
     with pytest.raises(ValueError, match=r"7 keys.*max_length = 6"):

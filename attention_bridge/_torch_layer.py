@@ -1,0 +1,33 @@
+"""What is known here of the inside of torch.nn.MultiheadAttention."""
+
+from torch import Tensor, nn
+
+
+class _NotPacked:
+    """In the place of torch's packed projections, where a TransformerEncoder looks for them.
+
+    It packs padded batches into nested tensors for kernels of its own attention, and leaves that
+    where anything in the place of a weight has ways of its own.
+    """
+
+    def __torch_function__(self, *call: object) -> object:
+        return NotImplemented
+
+
+NOT_PACKED = _NotPacked()
+
+
+def state_of(attention: nn.MultiheadAttention) -> dict[str, Tensor]:
+    """The projections of torch's layer, by their names in ours."""
+    theirs: dict[str, Tensor] = attention.state_dict()
+    names = [f"{name}_projection" for name in ("query", "key", "value")]
+    if "in_proj_weight" in theirs:
+        weights = list(theirs["in_proj_weight"].chunk(3))
+    else:
+        weights = [theirs[f"{letter}_proj_weight"] for letter in "qkv"]
+    found = {f"{name}.weight": weight for name, weight in zip(names, weights, strict=True)}
+    if "in_proj_bias" in theirs:
+        biases = theirs["in_proj_bias"].chunk(3)
+        found |= {f"{name}.bias": bias for name, bias in zip(names, biases, strict=True)}
+    output = {key: value for key, value in theirs.items() if key.startswith("out_proj.")}
+    return found | {key.replace("out_proj", "output_projection"): v for key, v in output.items()}

@@ -125,3 +125,5 @@ def test_counterterms_are_checked() -> None:
         ours(counterterms=(0.1,))
     with pytest.raises(ValueError, match="go with calibration='analytic'"):
         ours(counterterms="analytic", calibration="none")
+    with pytest.raises(ValueError, match=r"cannot be calibrated.*to h is 0"):
+        ours(counterterms="analytic", schedule=(lambda s: 1 - s, lambda s: 0.0))

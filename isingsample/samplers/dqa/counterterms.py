@@ -45,12 +45,14 @@ def counterterms_of(given: CountertermsLike, anneal: Anneal) -> Counterterms | N
 
     Raises:
         TypeError: given is none of these.
-        ValueError: no counterterms have this name, or a number is not finite.
+        ValueError: no counterterms have this name, a number is not finite, or the anneal has no
+            temperature to divide by.
     """
     if given is None:
         return None
     if isinstance(given, str):
         check.check_choice("counterterms", given, ["analytic"])
+        anneal.check_calibration("circuit", "hJ")
         return second_order(anneal)
     if isinstance(given, Sequence) and len(given) == 2:
         return Counterterms(

@@ -82,7 +82,8 @@ class DQA(Sampler):
             "analytic" by one number for the whole call, so that the batch has the mean energy of
             Boltzmann, or, on a primitive, so that its own reads have the temperature asked for,
             which takes up to 8 more runs. Simulated problems may have 24 spins; a query's result
-            then depends on its batch. "none" anneals beta h, beta J and beta K.
+            then depends on its batch, and gradients take the number for a constant. "none"
+            anneals beta h, beta J and beta K.
         counterterms: None; or "analytic": calibrates to second order in weak problems, by what
             `isingsample.samplers.dqa.counterterms` takes from h and J; or that as a pair of
             numbers (of J h, of J J). Not with "fit" or "none". Nothing is taken for K.

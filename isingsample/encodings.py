@@ -35,8 +35,10 @@ def with_gauge_spin(problem: IsingProblem) -> IsingProblem:
         (..., n + 1); the gauge spin is always present.
 
     Raises:
+        TypeError: problem is not an IsingProblem.
         ValueError: the problem has a K, which would couple four spins.
     """
+    check_is_problem(problem)
     if problem.K is not None:
         raise ValueError("a gauge spin makes K a coupling of four spins; encode problems without K")
     problem = problem.to_dense()

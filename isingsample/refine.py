@@ -22,6 +22,8 @@ from isingsample.streams import Seed, Streams
 
 # Streams of this module: no other purpose of a problem's randomness is as large.
 _SWEEPS, _STEPS = 2**20, 2**21
+# From those of a refinement to those of one around it.
+_NESTED = 2**22
 # Of a table of all states: the largest, and how much of it goes at a time.
 _MAX_SPINS, _CHUNK_BYTES = 20, 2**28
 # For each state: of a query its probability, weight and what they are made with; of the table.
@@ -63,7 +65,8 @@ class Refine(Sampler):
             raise ValueError(
                 f"Refine goes on from samples, and {self.sampler.name!r} gave none; set num_reads"
             )
-        chains = _Chains(self.num_sweeps, to_numpy(started.samples))
+        first = _SWEEPS + _NESTED * _refinements(self.sampler)
+        chains = _Chains(self.num_sweeps, to_numpy(started.samples), first)
         result = chains.sample(problem, beta=beta, seed=seed)
         own = {"sampler": self.name, "options": self.options, "start": started.info}
         return dataclasses.replace(result, info=Info(result.info).also(**own))
@@ -76,12 +79,19 @@ class Refine(Sampler):
         raise NotImplementedError("chains start from the samples of a whole call")
 
 
+def _refinements(sampler: Any) -> int:
+    """How many there are inside a sampler: none may draw the numbers of another."""
+    inside = getattr(sampler, "sampler", None)
+    return isinstance(sampler, Refine) + (0 if inside is None else _refinements(inside))
+
+
 @dataclass(frozen=True)
 class _Chains(Sampler):
     """Heat-bath sweeps from given states (..., num_reads, n)."""
 
     num_sweeps: int
     initial_states: np.ndarray = field(repr=False)
+    first_stream: int = _SWEEPS
 
     name: ClassVar[str] = "refine"
 
@@ -95,7 +105,7 @@ class _Chains(Sampler):
         spins = states[block.index][..., block.spins].astype(float)
         reads, num_spins = spins.shape[-2:]
         for sweep in range(self.num_sweeps):
-            uniforms = streams.uniforms(block.index, reads * num_spins, _SWEEPS + sweep)
+            uniforms = streams.uniforms(block.index, reads * num_spins, self.first_stream + sweep)
             heat_bath_sweep(spins, block.to_numpy(), beta, uniforms.reshape(spins.shape))
         return Solution.from_samples(spins.astype(np.int8), thermal=True)
 

@@ -185,15 +185,15 @@ def test_distances_are_what_they_say() -> None:
         distance_to_boltzmann(Exact(), IsingProblem(np.zeros(17)))
 
 
-# --- the range of fields -------------------------------------------------------------------------
-
-
 def test_distances_are_of_distributions() -> None:
     problem = draws(3, 0.3, 0.1, number=1)[0]
     with pytest.raises(TypeError, match=r"has a distribution, such as .*not Gibbs"):
         distance_to_boltzmann(get_sampler("gibbs"), problem)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="IsingProblem, not ndarray"):
         distance_to_boltzmann(ours(), problem.h)
+
+
+# --- the range of fields -------------------------------------------------------------------------
 
 
 def lone_spin_error(anneal: DQA, h: float) -> float:

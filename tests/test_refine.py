@@ -11,6 +11,7 @@ from strategies import LIBRARIES, in_library, symmetric
 from isingsample import Exact, IsingProblem, Sampler, Solution, TooLargeError, refine
 from isingsample._arrays import is_torch, to_numpy
 from isingsample.compare import state_histogram
+from isingsample.encodings import GaugeSpin
 from isingsample.energies import spin_table
 from isingsample.refine import IndependenceMetropolis, Refine
 from isingsample.samplers.dqa import DQA
@@ -119,6 +120,16 @@ class Fixed(Sampler):
 
     def _solve(self, block: Any, beta: float, streams: Streams) -> Solution:
         return Solution.from_samples(self.samples[None, None], thermal=True)
+
+
+@pytest.mark.parametrize("between", [lambda sampler: sampler, GaugeSpin])
+def test_one_refinement_around_another_draws_its_own_numbers(between: Any) -> None:
+    inner = between(Refine(AllUp(), num_sweeps=1))
+    outer = Refine(inner, num_sweeps=1)
+    free = IsingProblem(np.zeros(2))
+    before, after = (sampler.sample(free, seed=4).samples for sampler in (inner, outer))
+    together = (before.astype(float).T @ after) / READS
+    assert (abs(together) < 5 / np.sqrt(READS)).all()
 
 
 @pytest.mark.parametrize("free", [1, 2, 10, 11])

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from isingsample.samplers._compiling import compiled
 from isingsample.samplers._kernel_runs import _COLDEST
 from isingsample.samplers._kernels import (
     _HALF,
@@ -19,7 +20,6 @@ from isingsample.samplers._kernels import (
     _ZERO,
     CHAINS,
     ORDER,
-    _compiled,
     couple,
     exp_minus,
     next_word,
@@ -32,7 +32,7 @@ from isingsample.samplers._threads import LANES
 _MOST = np.float32(31 / 32)  # chance of a flip that costs nothing
 
 
-@_compiled
+@compiled
 def descend(
     order: Any,
     group: int,
@@ -55,7 +55,7 @@ def descend(
             states[spin, lane] = -states[spin, lane] if turns else states[spin, lane]
 
 
-@_compiled
+@compiled
 def run_anneals(
     first: int,
     last: int,

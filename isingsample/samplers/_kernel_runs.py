@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from isingsample.samplers._compiling import compiled
 from isingsample.samplers._kernels import (
     CHAINS,
     ORDER,
     SWAPS,
-    _compiled,
     measure,
     next_word,
     seed_lane,
@@ -74,7 +74,7 @@ class Tally(NamedTuple):
     pair_squares: np.ndarray
 
 
-@_compiled
+@compiled
 def _add_pairs(tally: Any, lanes: int, states: Any, sums: Any) -> None:
     """Products of pairs after a sweep, dealt out lane by lane: sums (pairs, SUBSETS), changed."""
     for pair in range(len(sums)):
@@ -88,7 +88,7 @@ def _add_pairs(tally: Any, lanes: int, states: Any, sums: Any) -> None:
             sums[pair, lane - whole] += states[j, lane] * states[k, lane]
 
 
-@_compiled
+@compiled
 def _carry_over(sums: Any, totals: Any) -> None:
     """Sums of pairs (pairs, SUBSETS) to float64 totals, if there are any; they are 0 again."""
     for pair in range(len(totals)):
@@ -97,7 +97,7 @@ def _carry_over(sums: Any, totals: Any) -> None:
             sums[pair, subset] = np.float32(0.0)
 
 
-@_compiled
+@compiled
 def _close_pairs(tally: Any, task: int, lanes: int, sums: Any, totals: Any) -> None:
     """Sums of a task's subsets to its place in the tally; they and the totals are 0 again."""
     for pair in range(len(sums)):
@@ -112,7 +112,7 @@ def _close_pairs(tally: Any, task: int, lanes: int, sums: Any, totals: Any) -> N
             sums[pair, subset] = np.float32(0.0)
 
 
-@_compiled
+@compiled
 def _add_lanes(sums: Any, lanes: int, sweeps: int, up: Any, squares: Any) -> None:
     for spin in range(len(sums)):
         for lane in range(lanes):
@@ -120,7 +120,7 @@ def _add_lanes(sums: Any, lanes: int, sweeps: int, up: Any, squares: Any) -> Non
             squares[spin] += (sums[spin, lane] / sweeps) ** 2
 
 
-@_compiled
+@compiled
 def run_chains(
     first: int,
     last: int,
@@ -212,7 +212,7 @@ def run_chains(
             tally.series[query] = history[:, spin, :].T
 
 
-@_compiled
+@compiled
 def _swap(
     parity: int, ladder: int, betas: Any, energy: Any, lane_of: Any, words: Any, accepted: Any
 ) -> None:
@@ -236,7 +236,7 @@ def _swap(
             accepted[rung] += 1
 
 
-@_compiled
+@compiled
 def run_tempering(
     first: int,
     last: int,

@@ -14,24 +14,17 @@ numba's cache on disk goes by the date of the file a kernel stands in: after a c
 _kernel_runs.py too.
 """
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from isingsample.samplers._compiling import compiled
 from isingsample.samplers._threads import LANES
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 # Neighbours come in groups of this many (the last ones of weight 0): fewer passes over memory.
 GROUP = 4
 # Purposes of random streams: see isingsample.streams.
 CHAINS, ORDER, SWAPS = 1, 2, 3
-
-_compiled: Callable[[F], F] = njit(
-    cache=True, nogil=True, error_model="numpy", fastmath={"contract", "nsz"}
-)
 
 _ZERO, _HALF, _ONE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
 _LOG2_E, _LN_2 = np.float32(1.4426950408889634), np.float32(0.6931471805599453)
@@ -67,7 +60,7 @@ class Couplings(NamedTuple):
     triple_weights: np.ndarray
 
 
-@_compiled
+@compiled
 def seed_lane(words: Any, lane: int, key: Any, replica: int, purpose: int, index: int) -> None:
     """Philox4x32-10 of the counter (replica, purpose, index), as in isingsample.streams.
 
@@ -91,7 +84,7 @@ def seed_lane(words: Any, lane: int, key: Any, replica: int, purpose: int, index
     words[2, lane], words[3, lane] = np.uint32(x2), np.uint32(x3)
 
 
-@_compiled
+@compiled
 def next_word(words: Any, lane: int) -> Any:
     """The next 32 random bits of a lane, by xoshiro128++."""
     a, b, c, d = words[0, lane], words[1, lane], words[2, lane], words[3, lane]
@@ -106,7 +99,7 @@ def next_word(words: Any, lane: int) -> Any:
     return np.uint32(turned + a)
 
 
-@_compiled
+@compiled
 def exp_minus(x: Any) -> Any:
     """exp(-x) for float32 x >= 0, to a few units in the last place; 2**-120 beyond 83."""
     y = min(x * _LOG2_E, _LARGEST)
@@ -116,7 +109,7 @@ def exp_minus(x: Any) -> Any:
     return part * np.int32((127 - whole) << 23).view(np.float32)
 
 
-@_compiled
+@compiled
 def couple(
     spin: int, group: int, couplings: Any, pairs: Any, triples: Any, states: Any, pull: Any
 ) -> None:
@@ -153,7 +146,7 @@ def couple(
             )
 
 
-@_compiled
+@compiled
 def sweep(
     order: Any,
     group: int,
@@ -194,7 +187,7 @@ def sweep(
             up[spin, lane] = against if x < _ZERO else _ONE - against
 
 
-@_compiled
+@compiled
 def measure(
     group: int, couplings: Any, share: Any, h: Any, states: Any, pull: Any, energy: Any
 ) -> None:
@@ -208,7 +201,7 @@ def measure(
             energy[lane] -= states[spin, lane] * (pull[lane] + h[spin])
 
 
-@_compiled
+@compiled
 def shuffle(order: Any, words: Any) -> None:
     """A random permutation in place (Fisher-Yates), from the first lane of words."""
     for last in range(len(order) - 1, 0, -1):
@@ -217,7 +210,7 @@ def shuffle(order: Any, words: Any) -> None:
         order[last], order[other] = order[other], order[last]
 
 
-@_compiled
+@compiled
 def start(fresh: bool, given: Any, replica: int, lane: int, states: Any, words: Any) -> None:
     """A lane's first state: the given one of its replica, or fair coins."""
     for spin in range(len(states)):
@@ -228,7 +221,7 @@ def start(fresh: bool, given: Any, replica: int, lane: int, states: Any, words: 
             states[spin, lane] = np.float32(given[replica, spin])
 
 
-@_compiled
+@compiled
 def worst_spin(history: Any) -> int:
     """The spin whose half-chains disagree most, for what one half-chain varies by itself.
 

@@ -11,7 +11,7 @@ registers. What else makes it faster than matrix products:
 - Phases and the rotations of the lower qubits are done part by part: a large table passes through
   the nearest cache once for all of these.
 
-numba's cache on disk goes by the date of this file: touch it after a change of `_compiled`.
+numba's cache on disk goes by the date of this file: touch it after a change of `compiled`.
 """
 
 import math
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from isingsample._progress import progress
-from isingsample.samplers._kernels import _compiled
+from isingsample.samplers._compiling import compiled
 from isingsample.samplers._threads import num_threads, run_tasks
 from isingsample.samplers.dqa.statevector import first_amplitudes
 
@@ -87,7 +87,7 @@ def outcome_weights(energies: np.ndarray, problem: np.ndarray, driver: np.ndarra
     return weights
 
 
-@_compiled
+@compiled
 def turn_phases(
     real: Any, imaginary: Any, energies: Any, turns: Any, scale: Any, series: Any
 ) -> None:
@@ -123,7 +123,7 @@ def turn_phases(
         imaginary[at] = x * sine + y * cosine
 
 
-@_compiled
+@compiled
 def turn_qubits(table: Any, below: int, tangent: Any) -> None:
     """Apply [[1, -t], [t, 1]] to each qubit from one on, in their order, two at a time.
 
@@ -149,7 +149,7 @@ def turn_qubits(table: Any, below: int, tangent: Any) -> None:
             a[at], b[at] = a[at] - tangent * b[at], b[at] + tangent * a[at]
 
 
-@_compiled
+@compiled
 def run_columns(
     first: int,
     last: int,

@@ -88,23 +88,23 @@ class QPUEstimate:
 
 
 def estimate_access_time(
-    child: Any, num_qubits: Iterable[int], arguments: Mapping[str, Any]
+    properties: Mapping[str, Any], num_qubits: Iterable[int], arguments: Mapping[str, Any]
 ) -> float | None:
     """QPU access time of submissions in seconds, by Ocean's estimator; None without timing data.
 
     Args:
-        child: a structured dimod sampler, such as a DWaveSampler.
+        properties: of the solver.
         num_qubits: of each submission.
         arguments: of the child's sample(), the same for all.
     """
-    if not child.properties.get("problem_timing_data"):
+    if not properties.get("problem_timing_data"):
         return None
     try:
         from dwave.cloud.solver import StructuredSolver
     except ImportError:
         return None
     # The estimator needs no more of a solver than its properties, which stand-ins have as well.
-    solver = SimpleNamespace(properties=child.properties)
+    solver = SimpleNamespace(properties=properties)
     counted = {name: arguments[name] for name in _COUNTED if name in arguments}
     try:
         times = [

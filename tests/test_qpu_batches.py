@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from dwave.embedding import verify_embedding
 from dwave.samplers import SimulatedAnnealingSampler
+from dwave.system import FixedEmbeddingComposite
 from fixtures import ASYM3, PAIR, couplings
 from qpu_standins import Late, Recorder
 from strategies import symmetric
@@ -163,7 +164,7 @@ def test_tensors_come_back_as_tensors() -> None:
 def test_200_sparse_variables(rng: np.random.Generator) -> None:
     """A ring with random chords, from a BQM, through a heuristic embedding."""
     graph = nx.cycle_graph(200)
-    while graph.number_of_edges() < 300:
+    while graph.number_of_edges() < 240:
         a, b = (int(v) for v in rng.integers(200, size=2))
         if a != b:
             graph.add_edge(a, b)
@@ -171,11 +172,11 @@ def test_200_sparse_variables(rng: np.random.Generator) -> None:
         {f"v{v}": rng.normal(0, 0.3) for v in graph},
         {(f"v{a}", f"v{b}"): rng.normal(0, 0.3) for a, b in graph.edges},
     )
-    chip = mock_dwave(topology_shape=[6, 4], num_sweeps=50, seed=0)
+    chip = mock_dwave(topology_shape=[4, 4], num_sweeps=50, seed=0)
     result = DWave(child=chip, num_reads=50).sample(from_bqm(bqm))
     embedding = result.info["embeddings"][0][0]
     assert verify_embedding(embedding, dimod.to_networkx_graph(bqm), chip.to_networkx_graph())
-    assert 1 < result.info["max_chain_length"] <= 8
+    assert 1 < result.info["max_chain_length"] <= 4
     sampleset = result.to_sampleset()
     assert set(sampleset.variables) == set(bqm.variables)
     assert sampleset.record.energy.mean() < 0
@@ -232,3 +233,16 @@ def test_any_structured_sampler_serves() -> None:
     assert result.info["max_chain_length"] == 2
     assert result.info["problem_ids"] == [None]
     np.testing.assert_array_equal(result.magnetization, 1)
+
+
+def test_a_composite_keeps_to_the_ranges_of_the_solver_inside() -> None:
+    recorder = Recorder()
+    some = {qubit: (qubit,) for qubit in recorder.nodelist[:80]}
+    sampler = DWave(child=FixedEmbeddingComposite(recorder, some), num_reads=10, label="mine")
+    result = sampler.sample(IsingProblem([[8.0], [-1.0]]))
+    assert result.info["scale"] == pytest.approx(recorder.properties["h_range"][1] / 8)
+    assert result.info["solver"] == sampler._connection.ranges.solver == "MockDWaveSampler"
+    assert set(recorder.sent[0][0].variables) <= set(some)
+    assert recorder.sent[0][1]["auto_scale"] is False
+    with pytest.raises(ValueError, match="num_reads_range"):
+        DWave(child=sampler.child, num_reads=10**6).sample(IsingProblem([1.0]))

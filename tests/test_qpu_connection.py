@@ -16,7 +16,7 @@ from dwave.cloud.exceptions import (
     SolverNotFoundError,
 )
 from dwave.system import DWaveSampler
-from fake_sapi import TOKEN, FakeSapi
+from fake_sapi import TOKEN, FakeSapi, zephyr_solver
 from fixtures import ASYM3, PAIR
 from qpu_standins import Recorder
 
@@ -95,7 +95,9 @@ def test_configuration_files_that_cannot_be_used(nowhere: Path) -> None:
         ({"config_file": str(broken)}, "broken.conf cannot be read or parsed"),
         ({"config_file": str(nowhere / "missing.conf")}, "missing.conf cannot be read"),
         ({"config_file": str(good), "profile": "mine"}, "profile 'mine'"),
-        ({"config_file": str(good), "endpoint": "ftp://127.0.0.1/"}, "cannot reach"),
+        ({"config_file": str(good), "endpoint": "ftp://127.0.0.1/"}, "ftp.* is no address"),
+        ({"config_file": str(good), "endpoint": "127.0.0.1"}, "'127.0.0.1' is no address"),
+        ({"token": f"{TOKEN}\n"}, "token cannot be sent: .* a line break"),
     ):
         with pytest.raises(BackendError, match=message) as caught:
             DWave(**options).sample(PAIR.problem())
@@ -184,9 +186,10 @@ def clients_threads() -> list[str]:
 
 def test_300_backends_leave_no_thread_behind(sapi: FakeSapi) -> None:
     before = clients_threads()
+    sapi.solver = zephyr_solver(1)
     for _ in range(300):
         with DWave(token=TOKEN) as sampler:
-            assert sampler._connection.ranges.solver == "zephyr_160q_mock"
+            assert sampler._connection.ranges.solver == "zephyr_48q_mock"
     assert clients_threads() == before
     lost = DWave(token=TOKEN)
     lost.sample(PAIR.problem())

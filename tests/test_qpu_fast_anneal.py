@@ -1,5 +1,6 @@
 """Fast anneals: no fields on the chip, and rules that the mock does not know."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -113,6 +114,10 @@ def test_a_solver_without_fast_anneals_says_so() -> None:
         ({"anneal_schedul": []}, ValueError, "no parameter 'anneal_schedul' .did you mean"),
         ([1], TypeError, "parameters must be a dict"),
         ({"anneal_schedule": [[0, 0], [5, 1]]}, ValueError, "exclude each other"),
+        ({"anneal_schedule": 5}, ValueError, "anneal_schedule must be a list of two or more"),
+        ({"anneal_schedule": []}, ValueError, "anneal_schedule must be a list of two or more"),
+        ({"anneal_schedule": [[0, 0], [5]]}, ValueError, "anneal_schedule must be a list of two"),
+        ({"flux_biases": [0.0, math.nan]}, ValueError, r"flux_biases\[1\] must be finite, not nan"),
     ],
 )
 def test_parameters_are_checked(parameters: Any, error: type, message: str) -> None:

@@ -90,14 +90,14 @@ def test_chains_that_leave_no_room_are_refused() -> None:
 
 def test_no_embedding_is_said_before_anything_is_sent() -> None:
     recorder = Recorder()
-    J = 0.1 * (np.ones((2, 40, 40)) - np.eye(40))
-    present = np.ones((2, 40), bool)
+    J = 0.1 * (np.ones((2, 54, 54)) - np.eye(54))
+    present = np.ones((2, 54), bool)
     present[0, 3:] = False  # this one would fit
     message = (
-        r"no embedding .*problem 1 .*40 spins with 780 couplings, on MockDWaveSampler with 160 q"
+        r"no embedding .*problem 1 .*54 spins with 1431 couplings, on MockDWaveSampler with 160 q"
     )
     with pytest.raises(ValueError, match=message):
-        DWave(child=recorder).sample(IsingProblem(np.zeros((2, 40)), J, present=present))
+        DWave(child=recorder).sample(IsingProblem(np.zeros((2, 54)), J, present=present))
     with pytest.raises(ValueError, match="161 spins with 0 couplings"):
         DWave(child=recorder).sample(IsingProblem(np.zeros(161)))
     assert not recorder.sent
@@ -121,11 +121,13 @@ def test_three_body_couplings_are_refused() -> None:
         ({"annealing_time": "20"}, TypeError, "annealing_time must be a number"),
         ({"chain_strength": -1}, ValueError, "chain_strength must be positive"),
         ({"timeout": 0}, ValueError, "timeout must be positive"),
+        ({"label": 5}, TypeError, "label must be a str, not 5"),
+        ({"solver": 5}, TypeError, "solver must be a str or dict, not 5"),
         ({"anneal_time": 20}, TypeError, "did you mean 'annealing_time'"),
         ({"seed": 1}, TypeError, "no option 'seed'"),
         ({"num_sweeps": 1}, TypeError, "no option 'num_sweeps'"),
         ({"child": SimulatedAnnealingSampler()}, TypeError, "structured dimod sampler"),
-        ({"child": EmbeddingComposite(Recorder())}, TypeError, "composites do not count"),
+        ({"child": EmbeddingComposite(Recorder())}, TypeError, "composite with a graph of its own"),
         ({"child": "MockDWaveSampler"}, TypeError, "structured dimod sampler"),
     ],
 )

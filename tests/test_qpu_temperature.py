@@ -120,8 +120,9 @@ def test_the_search_takes_few_trials(own: float, power: float) -> None:
 
 @pytest.mark.parametrize("scale", [None, 1.0])
 def test_biases_may_lie_on_the_edge_of_their_range(scale: float | None) -> None:
-    result = DWave(child=Recorder(), num_reads=1, scale=scale).sample(IsingProblem([2.0, -2.0]))
-    assert result.info["scale"] == 1.0
+    recorder = Recorder()
+    problem = IsingProblem([recorder.properties["h_range"][1], -1.0])
+    assert DWave(child=recorder, num_reads=1, scale=scale).sample(problem).info["scale"] == 1.0
 
 
 def test_an_explicit_scale_is_kept_or_refused() -> None:

@@ -17,7 +17,7 @@ from strategies import symmetric
 
 from isingsample import IsingProblem
 from isingsample.mock_qpu import mock_dwave
-from isingsample.samplers import _qpu_client
+from isingsample.samplers import _qpu_client, _tiles
 from isingsample.samplers._layout import Layout
 from isingsample.samplers._layout_cache import graph_hash
 from isingsample.samplers._structure import Structure
@@ -73,6 +73,15 @@ def test_chains_are_as_short_as_asked_for() -> None:
         DWave(child=Recorder(), max_chain_length=1).sample(
             IsingProblem(np.ones(8), np.ones((8, 8)) - np.eye(8))
         )
+
+
+def test_what_no_embedding_can_hold_is_not_searched_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_tiles, "_sparse", None)
+    monkeypatch.setattr(_tiles, "_cliques", None)
+    assert find_tiles(clique(292), zephyr_graph(12), None) == []
+    graph = zephyr_graph(1)  # the centre of this star needs two qubits: 49 in all
+    assert find_tiles(structure_of(nx.star_graph(47)), graph, None) == []
+    assert find_tiles(clique(4), nx.cycle_graph(4), None) == []
 
 
 def test_a_layout_believes_no_tiles() -> None:

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from isingsample._validation import suggestion
 from isingsample.interop import plain
 from isingsample.samplers._qpu_checks import Ranges
@@ -64,6 +66,11 @@ def check_parameters(
         if name in _ELSEWHERE:
             raise ValueError(f"parameters: {name} has a place among the sampler's own options")
     schedule = parameters.get("anneal_schedule")
+    if schedule is not None and not _is_schedule(schedule):
+        raise ValueError(
+            f"anneal_schedule must be a list of two or more points [time in microseconds, s], not "
+            f"{schedule!r}"
+        )
     if schedule is not None and annealing_time is not None:
         raise ValueError("annealing_time and anneal_schedule exclude each other; leave one out")
     if not fast_anneal:
@@ -79,3 +86,11 @@ def check_parameters(
             f"a fast anneal takes an anneal_schedule of at most 2 points, without a pause or a "
             f"reversal; this one has {len(schedule)}"
         )
+
+
+def _is_schedule(value: Any) -> bool:
+    return (
+        isinstance(value, (list, tuple, np.ndarray))
+        and len(value) > 1
+        and all(np.shape(point) == (2,) for point in value)
+    )

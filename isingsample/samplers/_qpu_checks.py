@@ -44,10 +44,9 @@ class Ranges:
 
         num_reads, schedule = arguments["num_reads"], arguments.get("anneal_schedule")
         for name, value in arguments.items():
+            check_finite(name, value)
             # The range of annealing_time is that of the protocol in use, below.
             if isinstance(value, (int, float)) and name != "annealing_time":
-                if not math.isfinite(value):
-                    raise ValueError(f"{name} must be finite, not {value}")
                 self._check(f"{name}={value:g}", value, f"{name}_range")
         most = self.properties.get("max_anneal_schedule_points", math.inf)
         if schedule is not None and len(schedule) > most:
@@ -126,6 +125,15 @@ class Ranges:
         low, high = self._range(name)
         if not low <= value <= high:
             raise ValueError(f"{what} is outside {name} [{low:g}, {high:g}] of {self.solver}")
+
+
+def check_finite(name: str, value: Any) -> None:
+    """ValueError for a number, or a list of numbers, that JSON cannot hold."""
+    if isinstance(value, list):
+        for place, entry in enumerate(value):
+            check_finite(f"{name}[{place}]", entry)
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{name} must be finite, not {value}")
 
 
 def torque(J: np.ndarray) -> float:

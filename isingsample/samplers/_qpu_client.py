@@ -57,7 +57,7 @@ class Connection:
         """
         self.child = child
         redact_client_log(_token(child))
-        self.ranges = Ranges(_solver_name(child), child.properties)
+        self.ranges = Ranges(_solver_name(child), properties_of(child))
         self._cache = cache
         self._layouts: dict[tuple[Structure, int | None], Layout] = {}
         self._close = weakref.finalize(self, _close, child) if owned else None
@@ -133,7 +133,7 @@ class Connection:
     @cached_property
     def _budget(self) -> Callable[[int, int], int]:
         """Which limited sum a coupler (p, q) counts towards beside q: its group's, or all of q."""
-        if "per_group_coupling_range" not in self.child.properties:
+        if "per_group_coupling_range" not in self.ranges.properties:
             return lambda p, q: q
         from dwave.system.coupling_groups import coupling_groups
 
@@ -247,5 +247,13 @@ def _close(child: Any) -> None:
 
 def _solver_name(child: Any) -> str:
     solver = getattr(child, "solver", None)
-    name = getattr(solver, "name", None) or child.properties.get("chip_id")
+    name = getattr(solver, "name", None) or properties_of(child).get("chip_id")
     return str(name or type(child).__name__)
+
+
+def properties_of(child: Any) -> Mapping[str, Any]:
+    """A child's properties; those of the solver inside, where it is a composite."""
+    properties: Mapping[str, Any] = child.properties
+    while "child_properties" in properties:
+        properties = properties["child_properties"]
+    return properties

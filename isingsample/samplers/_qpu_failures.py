@@ -71,6 +71,7 @@ def connection_failure(error: Exception, config: Mapping[str, Any]) -> BackendEr
         ResourceLimitsExceededError,
     )
     from requests import RequestException
+    from requests.exceptions import InvalidHeader, InvalidSchema, InvalidURL, MissingSchema
 
     where = config.get("endpoint") or config.get("region")
     service = f"D-Wave's service at {where}" if where else "D-Wave's service"
@@ -92,6 +93,13 @@ def connection_failure(error: Exception, config: Mapping[str, Any]) -> BackendEr
             f"what answers as {service} does not speak its language ({kind}); check endpoint and "
             f"proxy"
         )
+    if isinstance(error, InvalidHeader):
+        return CredentialsError(
+            "the API token cannot be sent: it begins with a blank or holds a line break; copy it "
+            "again from the Leap dashboard"
+        )
+    if isinstance(error, (InvalidSchema, InvalidURL, MissingSchema)):
+        return CredentialsError(f"{where!r} is no address of a service ({kind}); check endpoint")
     if isinstance(error, RequestException):
         return BackendConnectionError(
             f"cannot reach {service} ({kind}); check the network, endpoint and region"

@@ -12,6 +12,8 @@ gives more tiles with chains that are hardly longer; on Pegasus that takes minut
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from isingsample.samplers._structure import Structure
 
 # The qubits of each spin, by spin; one for each tile.
@@ -44,7 +46,9 @@ def find_tiles(structure: Structure, graph: Any, max_chain_length: int | None) -
         max_chain_length: qubits of the longest chain allowed; None for one more than the
             shortest that are found, where that gives more tiles.
     """
-    if structure.num_spins > len(graph) or len(structure.edges) > graph.number_of_edges():
+    if _fewest_qubits(structure, graph) > len(graph):
+        return []
+    if len(structure.edges) > graph.number_of_edges():
         return []
     if not structure.edges:
         return _without_couplings(structure.num_spins, graph)
@@ -52,6 +56,18 @@ def find_tiles(structure: Structure, graph: Any, max_chain_length: int | None) -
     found = first(structure, graph, max_chain_length) or second(structure, graph, max_chain_length)
     found = sorted(found, key=_longest)  # a small batch gets the shortest chains
     return [tuple(tuple(map(int, tile[j])) for j in range(structure.num_spins)) for tile in found]
+
+
+def _fewest_qubits(structure: Structure, graph: Any) -> int:
+    """What no embedding can do with less: the search for one that cannot be takes a minute.
+
+    A chain of L qubits, each with d couplers at most, has L d - 2 (L - 1) for other chains.
+    """
+    neighbours = np.bincount(np.array(structure.edges, int).ravel(), minlength=structure.num_spins)
+    outwards = max(dict(graph.degree).values(), default=0) - 2
+    if outwards < 1:
+        return structure.num_spins
+    return int(np.maximum(1, -(-(neighbours - 2) // outwards)).sum())
 
 
 def _without_couplings(num_spins: int, graph: Any) -> list[Chains]:

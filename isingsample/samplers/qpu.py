@@ -5,6 +5,7 @@ import math
 import os
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import NoneType
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -37,6 +38,16 @@ from isingsample.samplers.base import Solution, check_beta, check_is_problem
 from isingsample.streams import Seed, Streams
 
 _CONNECTION_OPTIONS = ("token", "solver", "profile", "region", "endpoint", "config_file")
+_KINDS: dict[str, tuple[type, ...]] = {
+    "token": (str,),
+    "solver": (str, dict),
+    "profile": (str,),
+    "region": (str,),
+    "endpoint": (str,),
+    "config_file": (str, os.PathLike),
+    "cache_dir": (str, os.PathLike),
+    "label": (str,),
+}
 _CALIBRATED = "calibrated"
 
 
@@ -102,7 +113,8 @@ class DWave(ResumableMinimizer):
         endpoint: URL of the service.
         config_file: path of a configuration file.
         child: a structured dimod sampler to use in place of all these, such as
-            `isingsample.mock_qpu.mock_dwave()`. It stays open on `close`.
+            `isingsample.mock_qpu.mock_dwave()`, or a composite with a graph of its own, such as
+            FixedEmbeddingComposite. It stays open on `close`.
         timeout: seconds to wait for an answer, from its submission on.
 
     Raises:
@@ -165,15 +177,19 @@ class DWave(ResumableMinimizer):
             self.parameters, annealing_time=self.annealing_time, fast_anneal=self.fast_anneal
         )
         _check_positive("timeout", self.timeout)
-        if not isinstance(self.token, str | None):
-            raise TypeError("token must be a string")  # and must not be shown
+        for option, kinds in _KINDS.items():
+            value = getattr(self, option)
+            if not isinstance(value, (*kinds, NoneType)):
+                names = " or ".join(kind.__name__ for kind in kinds)
+                given = "" if option == "token" else f", not {value!r}"
+                raise TypeError(f"{option} must be a {names}{given}")
         if self.child is None:
             return
         dimod = import_dimod("a child of the sampler 'dwave'")
         if not (isinstance(self.child, dimod.Sampler) and isinstance(self.child, dimod.Structured)):
             raise TypeError(
                 f"child must be a structured dimod sampler, such as mock_dwave() or a "
-                f"DWaveSampler (composites do not count), not {self.child!r}"
+                f"DWaveSampler, or a composite with a graph of its own, not {self.child!r}"
             )
         ignored = [option for option in _CONNECTION_OPTIONS if getattr(self, option) is not None]
         if ignored:
@@ -375,7 +391,8 @@ class DWave(ResumableMinimizer):
 
     def _estimated_seconds(self, plan: Plan) -> float | None:
         sizes = [len(chunk.qubits) for chunk in plan.chunks()]
-        return estimate_access_time(self._connection.child, sizes, self._arguments())
+        properties = self._connection.ranges.properties
+        return estimate_access_time(properties, sizes, self._arguments())
 
     def _scale(self, journal: Journal) -> Scale:
         if self.scale is None:

@@ -2,7 +2,6 @@
 
 import importlib.util
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import numba
@@ -15,8 +14,7 @@ from strategies import symmetric
 
 from isingsample import IsingProblem
 from isingsample._arrays import to_numpy
-from isingsample.samplers import _kernels
-from isingsample.samplers.dqa import DQA, compiled, statevector
+from isingsample.samplers.dqa import DQA, compiled, compiled_adjoint, compiled_tasks, statevector
 
 pytestmark = pytest.mark.filterwarnings("ignore::isingsample.errors.WeakFieldWarning")
 
@@ -28,18 +26,18 @@ def always(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def plain(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """The module compiled, as plain Python."""
+def plain(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The modules compiled and compiled_adjoint, as plain Python."""
     with monkeypatch.context() as patch:
         patch.setattr(numba.config, "DISABLE_JIT", True)
         modules = []
-        for module in (_kernels, compiled):
+        for module in (compiled, compiled_adjoint):
             spec = importlib.util.spec_from_file_location(module.__name__, module.__file__)
             again = importlib.util.module_from_spec(spec)
             patch.setitem(sys.modules, module.__name__, again)  # the second imports the first
             spec.loader.exec_module(again)
             modules.append(again)
-    return modules[1]
+    return modules[1:]
 
 
 def gate_by_gate(energies: np.ndarray, problem: np.ndarray, driver: np.ndarray) -> np.ndarray:
@@ -123,24 +121,28 @@ def test_neither_threads_nor_tables_nor_neighbours_show(
     expected = compiled.outcome_weights(energies, *angles)
     for threads, table, most, part in [(1, 2**17, 32, 64), (3, 2**17, 32, 256), (3, 512, 4, 4)]:
         monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", threads)
-        monkeypatch.setattr(compiled, "_TABLE_ENTRIES", table)
-        monkeypatch.setattr(compiled, "_MOST_COLUMNS", most)
-        monkeypatch.setattr(compiled, "_PART_ENTRIES", part)
+        monkeypatch.setattr(compiled_tasks, "_TABLE_ENTRIES", table)
+        monkeypatch.setattr(compiled_tasks, "_MOST_COLUMNS", most)
+        monkeypatch.setattr(compiled_tasks, "_PART_ENTRIES", part)
         found = compiled.outcome_weights(energies[:, ::-1], *angles)[:, ::-1]
         np.testing.assert_array_equal(found, expected)
 
 
-def test_plain_python_is_what_is_compiled(plain: Any) -> None:
+def test_plain_python_is_what_is_compiled(
+    plain: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forwards, backwards = plain
+    assert forwards.turn_qubits is not compiled.turn_qubits
     rng = np.random.default_rng(0)
-    energies, angles = rng.normal(0, 3, (32, 3)), rng.normal(0, 1, (2, 4))
+    (energies, grad), angles = rng.normal(0, 3, (2, 32, 3)), rng.normal(0, 1, (2, 4))
     for together in (1, 4, 32):
-        plain._PART_ENTRIES = 3 * together
-        assert plain.turn_qubits is not compiled.turn_qubits
-        np.testing.assert_allclose(
-            plain.outcome_weights(energies, *angles),
-            compiled.outcome_weights(energies, *angles),
-            atol=1e-14,
-        )
+        monkeypatch.setattr(compiled_tasks, "_PART_ENTRIES", 3 * together)
+        for plain_one, compiled_one, given_ in (
+            (forwards.outcome_weights, compiled.outcome_weights, [energies]),
+            (backwards.by_energies, compiled_adjoint.by_energies, [energies, grad]),
+        ):
+            found, expected = plain_one(*given_, *angles), compiled_one(*given_, *angles)
+            np.testing.assert_allclose(found, expected, atol=1e-13)
 
 
 def test_it_is_for_larger_batches_on_the_host() -> None:
@@ -149,8 +151,59 @@ def test_it_is_for_larger_batches_on_the_host() -> None:
     for given_ in (array, tensor):
         assert statevector.kernels_for(enough, given_) is compiled
     assert statevector.kernels_for(enough - 1, array) is None
-    assert statevector.kernels_for(enough, array, torch.zeros(1, requires_grad=True)) is None
     assert statevector.kernels_for(enough, torch.zeros(1, device="meta")) is None
+
+
+@settings(max_examples=8, deadline=None)
+@given(num_spins=st.integers(1, 6), queries=st.integers(1, 4), steps=st.integers(1, 5))
+@pytest.mark.usefixtures("always")
+def test_gradient_is_that_of_differences(num_spins: int, queries: int, steps: int) -> None:
+    torch.manual_seed(0)
+    energies = torch.randn(2**num_spins, queries, dtype=torch.float64, requires_grad=True)
+    angles = np.random.default_rng(0).normal(0, 1, (2, steps))  # some turns go in halves
+    assert torch.autograd.gradcheck(lambda x: statevector.probabilities_after(x, *angles), energies)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_gradient_is_that_of_array_operations(
+    monkeypatch: pytest.MonkeyPatch, dtype: torch.dtype
+) -> None:
+    problem, loss, found = a_problem(7, 40, three_body=True), torch.randn(2, 40, 7, 7), []
+    for enough in (0, 2**60):
+        monkeypatch.setattr(statevector, "_WORTH_LOADING", enough)
+        arrays = [
+            torch.tensor(a, dtype=dtype).requires_grad_() for a in (problem.h, problem.J, problem.K)
+        ]
+        result = DQA(engine="statevector").sample(IsingProblem(*arrays))
+        found.append(torch.autograd.grad((loss.to(dtype) * result.correlation).sum(), arrays))
+    for ours, theirs in zip(*found, strict=True):
+        assert ours.dtype == dtype
+        scale = abs(theirs).max().item()
+        torch.testing.assert_close(
+            ours, theirs, rtol=0, atol=scale * {torch.float64: 1e-11, torch.float32: 2e-4}[dtype]
+        )
+
+
+@pytest.mark.usefixtures("always")
+def test_second_derivatives_are_refused() -> None:
+    energies = torch.randn(8, 2, dtype=torch.float64, requires_grad=True)
+    found = statevector.probabilities_after(energies, np.ones(3), np.ones(3))
+    (grad,) = torch.autograd.grad(found[0].sum(), energies, create_graph=True)
+    with pytest.raises(RuntimeError, match="differentiated once, not twice"):
+        grad.sum().backward()
+
+
+def test_no_step_is_begun_once_stopped() -> None:
+    energies = np.random.default_rng(0).normal(size=(8, 2))
+    angles, start = np.ones((2, 5)), np.full((2, 8), 0.25)
+    steps = compiled_tasks.Steps.of(*angles, 3, float)
+    layout, weights = compiled_tasks.Layout(1, 2, 8), np.empty((8, 2))
+    stop = np.ones(1, np.uint8)
+    compiled.run_forwards(0, 1, stop, layout, steps, start, energies, weights)
+    np.testing.assert_array_equal(weights, np.full((8, 2), 1 / 8))
+    arrays = energies, np.ones((8, 2)), weights
+    compiled_adjoint.run_backwards(0, 1, stop, layout, steps, start, *arrays)
+    np.testing.assert_array_equal(weights, np.zeros((8, 2)))
 
 
 @pytest.mark.usefixtures("always")

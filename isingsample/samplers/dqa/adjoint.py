@@ -1,5 +1,7 @@
 """The gradient of outcome probabilities in PyTorch, by running the circuit backwards.
 
+Larger batches on the host do it compiled, unless the gradient is by angles too.
+
 Loaded when a tensor that requires a gradient has been met, so PyTorch is there already. The
 anneal is unitary, so its states on the way are found again from the last one, and nothing of the
 forward pass is kept but that.
@@ -11,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from isingsample._arrays import Array
+from isingsample._arrays import Array, records_gradient, to_numpy
 from isingsample._once import once_only
 from isingsample.samplers.dqa import statevector
 from isingsample.samplers.dqa.qubits import on_every_qubit, overlap_of_turn
@@ -31,9 +33,37 @@ def differentiable_probabilities(energies: Tensor, problem: Array, driver: Array
         problem: (num_steps,) angles of each step's problem part, in radians, float64.
         driver: (num_steps,) those of its driver part. Both in NumPy or PyTorch.
     """
-    angles = map(torch.as_tensor, (problem, driver))
-    found: Tensor = _Probabilities.apply(energies, *angles)  # type: ignore[no-untyped-call]
+    found: Tensor
+    if statevector.kernels_for(energies.numel() * len(problem), energies) and not any(
+        map(records_gradient, (problem, driver))
+    ):
+        fixed = to_numpy(problem), to_numpy(driver)
+        found = _Compiled.apply(energies, *fixed)  # type: ignore[no-untyped-call]
+    else:
+        angles = map(torch.as_tensor, (problem, driver))
+        found = _Probabilities.apply(energies, *angles)  # type: ignore[no-untyped-call]
     return found
+
+
+class _Compiled(torch.autograd.Function):
+    """p(E), but for a factor, on the host."""
+
+    @staticmethod
+    def forward(ctx: Any, energies: Tensor, problem: np.ndarray, driver: np.ndarray) -> Tensor:
+        from isingsample.samplers.dqa.compiled import outcome_weights
+
+        ctx.angles = problem, driver
+        ctx.save_for_backward(energies)
+        return torch.from_numpy(outcome_weights(energies.numpy(force=True), problem, driver))
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        from isingsample.samplers.dqa.compiled_adjoint import by_energies
+
+        (energies,) = ctx.saved_tensors
+        arrays = (x.numpy(force=True) for x in (energies, grad))
+        found = torch.from_numpy(by_energies(*arrays, *ctx.angles))
+        return once_only(found, (energies, grad), _TWICE), None, None
 
 
 class _Probabilities(torch.autograd.Function):

@@ -11,59 +11,16 @@ registers. What else makes it faster than matrix products:
 - Phases and the rotations of the lower qubits are done part by part: a large table passes through
   the nearest cache once for all of these.
 
-numba's cache on disk goes by the date of this file: touch it after a change of `compiled`.
+numba's cache on disk goes by the date of the file a kernel stands in: after a change here, touch
+compiled_adjoint.py too.
 """
 
-import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from isingsample._progress import progress
 from isingsample.samplers._compiling import compiled
-from isingsample.samplers._threads import num_threads, run_tasks
-from isingsample.samplers.dqa.statevector import first_amplitudes
-
-# Entries of each of a task's three tables, unless a single query has more, and its queries at most.
-_TABLE_ENTRIES = 2**17
-_MOST_COLUMNS = 32
-# Entries of each table that are worked on at once.
-_PART_ENTRIES = 2**12
-# Taylor coefficients of sin(x) / y and cos(x) in y**2, for x = y pi/2: good to double precision
-# for abs(y) up to 1/2.
-_SINE = [(-1) ** k * (math.pi / 2) ** (2 * k + 1) / math.factorial(2 * k + 1) for k in range(8)]
-_COSINE = [(-1) ** k * (math.pi / 2) ** (2 * k) / math.factorial(2 * k) for k in range(9)]
-
-
-class Steps(NamedTuple):
-    """The steps of an anneal in the form of the kernel, in the precision of its tables.
-
-    Attributes:
-        turns: (steps,) whole turns of the phase of a state of energy 1.
-        tangents: (steps,) of the angle by which every qubit turns after that, in the plane of
-            bit 0 and bit 1.
-        scales: (steps,) the cosine of that angle, to the power of the number of qubits.
-        series: (17,) the coefficients of sine and cosine.
-    """
-
-    turns: np.ndarray
-    tangents: np.ndarray
-    scales: np.ndarray
-    series: np.ndarray
-
-    @classmethod
-    def of(cls, problem: np.ndarray, driver: np.ndarray, num_qubits: int, dtype: Any) -> "Steps":
-        """Those of rotations by angles in radians, (num_steps,) each, in float64."""
-        # A turn by pi is a sign. What is left is at most pi/2, and goes in two halves where its
-        # tangent is above 1, so that numbers keep their size.
-        angles = driver / 2 - np.pi * np.rint(driver / (2 * np.pi))
-        in_halves = np.abs(angles) > np.pi / 4
-        times = 1 + in_halves
-        angles = np.repeat(angles / times, times)
-        turns = np.zeros(len(angles))
-        turns[np.cumsum(times) - times] = problem / (4 * np.pi)
-        values = turns, np.tan(angles), np.cos(angles) ** num_qubits, _SINE + _COSINE
-        return cls(*(np.asarray(value, dtype) for value in values))
+from isingsample.samplers.dqa.compiled_tasks import run
 
 
 def outcome_weights(energies: np.ndarray, problem: np.ndarray, driver: np.ndarray) -> np.ndarray:
@@ -74,16 +31,8 @@ def outcome_weights(energies: np.ndarray, problem: np.ndarray, driver: np.ndarra
         problem: (num_steps,) angles of each step's problem part, in radians, float64.
         driver: (num_steps,) those of its driver part.
     """
-    states, queries = energies.shape
-    steps = Steps.of(problem, driver, states.bit_length() - 1, energies.dtype)
-    columns = min(max(1, _TABLE_ENTRIES // states), _MOST_COLUMNS, -(-queries // num_threads()))
-    together = 1 << (_PART_ENTRIES // columns).bit_length() - 1
     weights = np.empty(energies.shape, energies.dtype)
-    start = first_amplitudes(states)
-    parts = np.stack([start.real, start.imag]).astype(energies.dtype)
-    arrays = np.ascontiguousarray(energies), parts, steps, columns, together, weights
-    with progress(False):  # the engine shows its own
-        run_tasks(run_columns, -(-queries // columns), "dqa", *arrays)
+    run(run_forwards, energies, problem, driver, weights)
     return weights
 
 
@@ -150,54 +99,87 @@ def turn_qubits(table: Any, below: int, tangent: Any) -> None:
 
 
 @compiled
-def run_columns(
+def fill(
+    real: Any, imaginary: Any, own: Any, start: Any, energies: Any, begin: int, columns: int
+) -> None:
+    """The first states and the energies of some queries.
+
+    Args:
+        real: (2**n * columns,) real parts, the result.
+        imaginary: (2**n * columns,) imaginary parts, the result.
+        own: (2**n * columns,) the queries' energies, the result.
+        start: (2, 2**n) real and imaginary parts of every query's first state.
+        energies: (2**n, queries).
+        begin: the first of the queries.
+        columns: how many.
+    """
+    for state in range(len(energies)):
+        for column in range(columns):
+            at = state * columns + column
+            real[at], imaginary[at] = start[0, state], start[1, state]
+            own[at] = energies[state, begin + column]
+
+
+@compiled
+def evolve(
+    stop: Any, real: Any, imaginary: Any, energies: Any, steps: Any, below: int, part: int
+) -> None:
+    """All steps of some queries.
+
+    Args:
+        stop: (1,) uint8; once it is not 0, no further step is begun.
+        real: (entries,) real parts, changed.
+        imaginary: (entries,) imaginary parts, changed.
+        energies: (entries,).
+        steps: Steps.
+        below: the number of queries.
+        part: entries that are worked on at once.
+    """
+    for step in range(len(steps.turns)):
+        if stop[0] != 0:
+            return
+        turns, tangent, scale = steps.turns[step], steps.tangents[step], steps.scales[step]
+        for low in range(0, len(real), part):
+            x, y = real[low : low + part], imaginary[low : low + part]
+            turn_phases(x, y, energies[low : low + part], turns, scale, steps.series)
+            turn_qubits(x, below, tangent)
+            turn_qubits(y, below, tangent)
+        turn_qubits(real, part, tangent)
+        turn_qubits(imaginary, part, tangent)
+
+
+@compiled
+def run_forwards(
     first: int,
     last: int,
     stop: Any,
-    energies: Any,
-    start: Any,
+    layout: Any,
     steps: Any,
-    most_columns: int,
-    together: int,
+    start: Any,
+    energies: Any,
     weights: Any,
 ) -> None:
-    """Anneal tasks of most_columns queries each, or what is left of them.
+    """Anneal the queries of some tasks.
 
     Args:
         first: of the tasks to run.
         last: the one after them.
-        stop: (1,) uint8; once it is not 0, no further step is begun.
-        energies: (2**n, queries).
-        start: (2, 2**n) real and imaginary parts of every query's first state.
+        stop: as for `evolve`.
+        layout: Layout.
         steps: Steps.
-        most_columns: queries of a task.
-        together: states that are worked on at once, a power of 2.
+        start: (2, 2**n) real and imaginary parts of every query's first state.
+        energies: (2**n, queries).
         weights: (2**n, queries), the result: absolute squares.
     """
     states, queries = energies.shape
     for task in range(first, last):
-        begin = task * most_columns
-        columns = min(most_columns, queries - begin)
-        entries = states * columns
-        own, real = np.empty(entries, energies.dtype), np.empty(entries, energies.dtype)
-        imaginary = np.empty(entries, energies.dtype)
-        for state in range(states):
-            for column in range(columns):
-                at = state * columns + column
-                own[at] = energies[state, begin + column]
-                real[at], imaginary[at] = start[0, state], start[1, state]
-        part = min(states, together) * columns
-        for step in range(len(steps.turns)):
-            if stop[0] != 0:
-                return
-            turns, tangent, scale = steps.turns[step], steps.tangents[step], steps.scales[step]
-            for low in range(0, entries, part):
-                x, y = real[low : low + part], imaginary[low : low + part]
-                turn_phases(x, y, own[low : low + part], turns, scale, steps.series)
-                turn_qubits(x, columns, tangent)
-                turn_qubits(y, columns, tangent)
-            turn_qubits(real, part, tangent)
-            turn_qubits(imaginary, part, tangent)
+        begin = task * layout.columns
+        columns = min(layout.columns, queries - begin)
+        tables = np.empty((3, states * columns), energies.dtype)
+        real, imaginary, own = tables[0], tables[1], tables[2]
+        fill(real, imaginary, own, start, energies, begin, columns)
+        part = min(states, layout.together) * columns
+        evolve(stop, real, imaginary, own, steps, columns, part)
         for state in range(states):
             for column in range(columns):
                 at = state * columns + column

@@ -10,7 +10,7 @@ The circuit is that of `circuit.py`, step by step. What makes it fast:
 - As many queries go together as a cache holds, and they share a few arrays throughout.
 
 Larger batches on the host run compiled where numba is installed: see `compiled.py`, for which this
-is the reference. Gradients, and tensors on other devices, are for this file and `adjoint.py`.
+is the reference.
 """
 
 import math
@@ -64,7 +64,7 @@ class StatevectorEngine:
         xp, (groups, queries, num_spins) = namespace(h), h.shape
         h, group = xp.reshape(h, (-1, num_spins)), np.repeat(np.arange(groups), queries)
         work = h.shape[0] * anneal.num_steps << num_spins
-        compiled = kernels_for(work, *(array for array in (h, J, K) if array is not None))
+        compiled = kernels_for(work, h)
         entries = _CHUNK_ENTRIES if compiled is None else _COMPILED_CHUNK_ENTRIES
         step = max(1, entries >> num_spins)
         for first in track(range(0, len(group), step), "dqa"):
@@ -133,15 +133,15 @@ def probabilities_after(energies: Array, problem: Array, driver: Array) -> Array
     return found / xp.sum(xp.sum(xp.reshape(found, (half, -1, queries)), axis=0), axis=0)
 
 
-def kernels_for(work: int, *arrays: Array) -> ModuleType | None:
+def kernels_for(work: int, reference: Array) -> ModuleType | None:
     """The compiled form of this file, if it is there, of use and worth its loading.
 
     Args:
         work: amplitudes, those of all queries, times steps.
-        arrays: what the anneal is of.
+        reference: on the device of all arrays.
     """
-    here = not any(is_torch(x) and (records_gradient(x) or x.device.type != "cpu") for x in arrays)
-    if not here or work < _WORTH_LOADING:
+    elsewhere = is_torch(reference) and reference.device.type != "cpu"
+    if elsewhere or work < _WORTH_LOADING:
         return None
     try:
         from isingsample.samplers.dqa import compiled

@@ -76,86 +76,15 @@ class Block:
         return Block(h, J, K, self.index, self.spins, self.labels)
 
 
-@dataclass(frozen=True)
-class PrefixBlock(Block):
-    """Queries that each have the first few of the block's spins, as causal masks leave them.
-
-    Attributes:
-        lengths: (queries,) NumPy integers, how many, in rising order and the same in all groups.
-    """
-
-    lengths: np.ndarray
-
-    def by_length(self) -> list[Block]:
-        """The same queries in the same order, as blocks without absent spins."""
-        groups = len(self.index)
-        return [
-            part
-            for length in np.unique(self.lengths)
-            for part in _restrict(
-                self,
-                np.arange(self.num_spins) < length,
-                np.broadcast_to(self.lengths == length, (groups, len(self.lengths))),
-            )
-        ]
-
-    def together(self, values: Sequence[Array], spin_axes: int) -> Array:
-        """Values of the blocks of `by_length` as one array (groups, queries, ...).
-
-        Args:
-            values: for each (groups, its queries, ...), the last spin_axes axes over its spins.
-            spin_axes: how many; absent spins are filled with 0.
-        """
-        wide = []
-        for value, spins in zip(values, map(np.arange, np.unique(self.lengths)), strict=True):
-            rows = value
-            for axis in range(value.ndim - spin_axes, value.ndim):
-                rows = spread(rows, axis, spins, self.num_spins)
-            wide.append(rows)
-        return concat(wide, axis=1)
-
-
 def split(problem: IsingProblem) -> list[Block]:
     """The blocks of a problem; at least one, which is empty for an empty batch."""
-    whole, present = _whole(problem)
+    whole, present = whole_batch(problem)
     if present is None:
         return [whole]
-    return [part for mask, rows in _by_mask(present) for part in _restrict(whole, mask, rows)]
+    return [part for mask, rows in _by_mask(present) for part in restrict(whole, mask, rows)]
 
 
-def prefixes(problem: IsingProblem) -> PrefixBlock | None:
-    """A problem whose queries lack nothing but spins at the end, as one block; else None.
-
-    None, too, where all spins are present, a query has none, or groups lack different ones.
-    """
-    present = problem.present
-    if present is None:
-        return None
-    lengths = present.sum(axis=-1)
-    if not (present == (np.arange(present.shape[-1]) < lengths[..., None])).all():
-        return None
-    whole, present = _whole(problem)
-    if present is None:
-        return None
-    lengths = present.sum(axis=-1)  # (groups, queries)
-    if lengths.min() == 0 or (lengths != lengths[:1]).any():
-        return None
-    order, longest = np.argsort(lengths[0], kind="stable"), int(lengths.max())
-    first = slice(longest)
-    return PrefixBlock(
-        h=namespace(whole.h).take(
-            whole.h[..., first], like(order, whole.h, keep_dtype=True), axis=1
-        ),
-        J=whole.J.among(whole.spins[first]) if problem.is_sparse else whole.J[:, first, first],
-        K=None if whole.K is None else whole.K[:, first, first, first],
-        index=whole.index[:, order],
-        spins=whole.spins[first],
-        labels=whole.labels[first],
-        lengths=lengths[0, order],
-    )
-
-
-def _whole(problem: IsingProblem) -> tuple[Block, np.ndarray | None]:
+def whole_batch(problem: IsingProblem) -> tuple[Block, np.ndarray | None]:
     """All queries as one block, and which spins are present, (groups, queries, n); None for all."""
     batch = problem.batch_shape
     grouped = _grouped_axes(problem)
@@ -246,7 +175,7 @@ def _by_mask(present: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
     return [(mask, which == number) for number, mask in enumerate(masks)]
 
 
-def _restrict(whole: Block, mask: np.ndarray, rows: np.ndarray) -> list[Block]:
+def restrict(whole: Block, mask: np.ndarray, rows: np.ndarray) -> list[Block]:
     """The rows of a block with the spins of mask alone, as rectangular blocks.
 
     Groups may hold different numbers of such rows; those with equal numbers go together.

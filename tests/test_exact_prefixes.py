@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isingsample import Exact, IsingProblem
-from isingsample.blocks import PrefixBlock, prefixes
+from isingsample.blocks import Block
+from isingsample.prefix_blocks import PrefixBlock, prefixes
 from isingsample.samplers import _prefixes
 from isingsample.testing import enumerate_moments
 
@@ -135,8 +136,10 @@ def test_what_is_no_prefix_goes_its_usual_way():
     holes[3, 1] = False
     nobody = ends.copy()
     nobody[0] = False
-    assert isinstance(prefixes(IsingProblem(h, present=ends)), PrefixBlock)
-    for present in (holes, nobody, np.ones((4, 5), bool), None):
+    assert [*map(type, prefixes(IsingProblem(h, present=ends)))] == [PrefixBlock]
+    assert [*map(type, prefixes(IsingProblem(h, present=nobody)))] == [PrefixBlock, Block]
+    assert_exact(IsingProblem(h, present=nobody))
+    for present in (holes, np.ones((4, 5), bool), None):
         assert prefixes(IsingProblem(h, present=present)) is None
         assert_exact(IsingProblem(h, present=present))
     each = np.zeros((4, 5, 5))  # couplings of each query's own, and different lengths

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import LIBRARIES, in_library
 
-from isingsample import Exact, IsingProblem
-from isingsample.blocks import PrefixBlock, prefixes
+from isingsample import Exact, IsingProblem, Sampler
+from isingsample.prefix_blocks import PrefixBlock, prefixes
 from isingsample.samplers import transfer
 from isingsample.samplers.transfer import Transfer
 from isingsample.testing import enumerate_moments
@@ -50,6 +50,25 @@ def test_moments_are_those_of_enumeration(
     assert_moments(Transfer(), problem, enumerate_moments(problem, 0.7), 0.7)
     together, alone = Transfer().sample(problem).entropy, Exact().sample(problem).entropy
     np.testing.assert_allclose(together, alone, atol=1e-12)
+
+
+@given(
+    runs=st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=9),
+    groups=st.integers(1, 2),
+    library=st.sampled_from(LIBRARIES),
+    sampler=st.sampled_from([Transfer(), Exact()]),
+)
+def test_padding_on_either_side(runs: Any, groups: int, library: str, sampler: Sampler) -> None:
+    start, stop = np.transpose(runs)
+    place = np.arange(6)
+    present = (start[:, None] <= place) & (place < stop[:, None])
+    fields = batch([6] * len(runs), 6, 3, groups=groups)
+    del fields["present"]
+    problem = IsingProblem(**in_library(library, fields), present=present)
+    if not present.all():
+        starts = np.unique(start[stop > start])
+        assert len(sampler._split(problem)) == len(starts) + (stop <= start).any()
+    assert_moments(sampler, problem, enumerate_moments(problem))
 
 
 def test_small_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,7 +131,7 @@ def test_gradcheck(output: str) -> None:
 
 
 def test_prefixes_keep_no_spins_that_nobody_has() -> None:
-    block = prefixes(IsingProblem(**batch([2, 4, 1], 6, 2)))
+    (block,) = prefixes(IsingProblem(**batch([2, 4, 1], 6, 2))) or ()
     assert isinstance(block, PrefixBlock)
     assert block.h.shape == (1, 3, 4)
     assert block.J.shape == (1, 4, 4)

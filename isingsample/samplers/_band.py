@@ -5,9 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from isingsample._arrays import Array, detach, like, namespace, records_gradient, to_numpy
-from isingsample.blocks import Block, PrefixBlock
+from isingsample.blocks import Block
 from isingsample.couplings import SparseCouplings
 from isingsample.energies import pair_products, spin_table
+from isingsample.prefix_blocks import PrefixBlock
 
 
 @dataclass(frozen=True)

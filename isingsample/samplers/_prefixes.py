@@ -32,8 +32,9 @@ from isingsample._arrays import (
     records_gradient,
     to_numpy,
 )
-from isingsample.blocks import Block, PrefixBlock
+from isingsample.blocks import Block
 from isingsample.energies import spin_table
+from isingsample.prefix_blocks import PrefixBlock
 from isingsample.samplers._halves import Halves, by_sign, opposing
 from isingsample.samplers._marginals import is_safe
 

@@ -19,9 +19,10 @@ from isingsample._arrays import (
     to_numpy,
 )
 from isingsample._memory import available_memory, readable_bytes
-from isingsample.blocks import Block, PrefixBlock, join, prefixes, split
+from isingsample.blocks import Block, join, split
 from isingsample.energies import spin_states
 from isingsample.errors import TooLargeError
+from isingsample.prefix_blocks import PrefixBlock, prefixes
 from isingsample.problem import IsingProblem
 from isingsample.samplers import _halves, _prefixes
 from isingsample.samplers._exact_chunk import Chunk
@@ -134,7 +135,7 @@ class Exact(Minimizer):
         together = None
         if problem.K is None and problem.num_spins <= _prefixes.MAX_SPINS and not self.num_reads:
             together = prefixes(problem)
-        return split(problem) if together is None else [together]
+        return split(problem) if together is None else together
 
     def _solve(self, block: Block, beta: Any, streams: Streams) -> Solution:
         magnetization, probability, log_partition = self._moments(block, beta)

@@ -9,8 +9,9 @@ import numpy as np
 from isingsample import _validation as check
 from isingsample._arrays import Array, concat, detach, like, namespace
 from isingsample._memory import available_memory, readable_bytes
-from isingsample.blocks import Block, prefixes, split
+from isingsample.blocks import Block, split
 from isingsample.errors import TooLargeError
+from isingsample.prefix_blocks import prefixes
 from isingsample.problem import IsingProblem
 from isingsample.samplers._band import Band, Outermost, outermost
 from isingsample.samplers._windows import (
@@ -119,7 +120,7 @@ class Transfer(Minimizer):
     def _split(self, problem: IsingProblem) -> list[Block]:
         # (Reads of a problem must not depend on how long others are.)
         together = None if self.num_reads else prefixes(problem)
-        return split(problem) if together is None else [together]
+        return split(problem) if together is None else together
 
     def _solve(self, block: Block, beta: Any, streams: Streams) -> Solution:
         band = self._band(block)

@@ -12,26 +12,27 @@ from monte_carlo import assert_distribution, boltzmann, glass
 
 from isingsample import IsingProblem
 from isingsample.blocks import split
-from isingsample.samplers import _anneal_runs, _kernel_inputs, _kernel_runs, _kernels
-from isingsample.samplers._chains import blank_tally
+from isingsample.samplers import _anneal_runs, _kernel_inputs, _kernel_runs, _kernels, _ladder_runs
+from isingsample.samplers._chain_moments import blank_tally
 from isingsample.samplers._kernel_inputs import kernel_inputs
 from isingsample.samplers._threads import LANES
 from isingsample.streams import Streams, philox
 
 MASK = 2**32 - 1
+KERNELS = (_kernels, _kernel_runs, _anneal_runs, _ladder_runs)
 GO_ON = np.zeros(1, np.uint8)
 
 
 @pytest.fixture
-def plain(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Any, Any]]:
-    """The kernels as plain Python functions: (_kernels, _kernel_runs, _anneal_runs)."""
+def plain(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Any, ...]]:
+    """The kernels as plain Python functions, module by module of KERNELS."""
     modules = []
     with monkeypatch.context() as patch:
         patch.setattr(numba.config, "DISABLE_JIT", True)
-        for module in (_kernels, _kernel_runs, _anneal_runs):
+        for module in KERNELS:
             spec = importlib.util.spec_from_file_location(module.__name__, module.__file__)
             again = importlib.util.module_from_spec(spec)
-            patch.setitem(sys.modules, module.__name__, again)  # the others import the first
+            patch.setitem(sys.modules, module.__name__, again)  # later ones import earlier ones
             spec.loader.exec_module(again)
             modules.append(again)
     with np.errstate(over="ignore"):  # words of random bits wrap around
@@ -152,7 +153,7 @@ def test_sums_of_many_sweeps_are_carried_over(plain: Any) -> None:
     """As if whole numbers of float32 ended after two sweeps."""
     compiled = chain_arguments(_kernel_runs, glass(4, batch=(2,)), True)
     _kernel_runs.run_chains(*compiled)
-    plain[1]._EXACT_SWEEPS = 2
+    plain[1].EXACT_SWEEPS = 2
     python = chain_arguments(plain[1], glass(4, batch=(2,)), True)
     plain[1].run_chains(*python)
     np.testing.assert_array_equal(python[-1].pairs, compiled[-1].pairs)
@@ -173,13 +174,13 @@ def test_chains_in_plain_python_are_those_compiled(plain: Any, fresh: bool) -> N
 
 def test_ladders_in_plain_python_are_those_compiled(plain: Any) -> None:
     found = []
-    for runs in (_kernel_runs, plain[1]):
+    for runs, ladders in ((_kernel_runs, _ladder_runs), (plain[1], plain[3])):
         problems, couplings = kernel_inputs(split(glass(3, batch=(2,)))[0], Streams.from_seed(3))
         rungs = np.empty((2, 2, 4, 3), np.int8)
         accepted, lowest = np.zeros((2, 3), np.int64), np.empty((2, 3), np.int8)
         tally = blank_tally(runs, 2, rungs[:, :, -1], 4, np.triu_indices(3, 1), watched=2)
         betas = np.tile(np.linspace(0, 2, 4), (2, 1))
-        runs.run_tempering(
+        ladders.run_tempering(
             0,
             2,
             GO_ON,

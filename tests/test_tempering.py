@@ -178,6 +178,6 @@ def test_chains_go_on_without_pilots() -> None:
     sampler = ParallelTempering(
         num_reads=2, betas=[1.0, 1.0], num_sweeps=4, burn_in=0, initial_states=states
     )
-    with pytest.warns(UserWarning, match="raise num_sweeps, burn_in or num_replicas"):
+    with pytest.warns(UserWarning, match="raise num_sweeps or burn_in, or give more betas"):
         samples = sampler.sample(frozen, seed=0).samples
     np.testing.assert_array_equal(samples, states)

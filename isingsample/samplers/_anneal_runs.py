@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from isingsample.samplers._compiling import compiled
-from isingsample.samplers._kernel_runs import _COLDEST
+from isingsample.samplers._kernel_runs import COLDEST
 from isingsample.samplers._kernels import (
     _HALF,
     _PER_WORD,
@@ -90,7 +90,7 @@ def run_anneals(
             if stop[0] != 0:
                 return
             beta = betas[min(query, len(betas) - 1), step] * problems.unit[query]
-            doubled = np.float32(2.0 * min(beta, _COLDEST))
+            doubled = np.float32(2.0 * min(beta, COLDEST))
             if random_order:
                 shuffle(order, order_words)
             descend(order, group, couplings, share, h, doubled, states, words, pull)

@@ -11,7 +11,7 @@ size, on order or on threads. The kernels release the interpreter's lock; `_chai
 several threads.
 
 numba's cache on disk goes by the date of the file a kernel stands in: after a change here, touch
-_kernel_runs.py too.
+_kernel_runs.py and its like too.
 """
 
 from typing import Any, NamedTuple

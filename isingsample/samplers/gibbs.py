@@ -7,7 +7,8 @@ import numpy as np
 
 from isingsample import _validation as check
 from isingsample.blocks import Block
-from isingsample.samplers._chains import Chains, ChainSampler, Pairs, chain_solution
+from isingsample.samplers._chain_moments import Pairs, chain_solution
+from isingsample.samplers._chains import Chains, ChainSampler
 from isingsample.samplers.base import Solution
 from isingsample.streams import Streams
 

@@ -9,15 +9,8 @@ import numpy as np
 
 from isingsample import _validation as check
 from isingsample.blocks import Block
-from isingsample.samplers._chains import (
-    NO_PAIRS,
-    ChainSampler,
-    Pairs,
-    blank_tally,
-    chain_solution,
-    import_kernels,
-    lowest,
-)
+from isingsample.samplers._chain_moments import NO_PAIRS, Pairs, blank_tally, chain_solution
+from isingsample.samplers._chains import ChainSampler, import_kernels, lowest
 from isingsample.samplers._ladders import (
     acceptance,
     adapted,
@@ -168,6 +161,7 @@ class ParallelTempering(ChainSampler):
         """Run all ladders of a block, from states (queries, ladders, rungs, n) or afresh."""
         kernel_runs = import_kernels(self.name)
         from isingsample.samplers._kernel_inputs import kernel_inputs
+        from isingsample.samplers._ladder_runs import run_tempering
 
         problems, couplings = kernel_inputs(block, streams)
         shape = (len(betas), self.num_reads, betas.shape[1], block.num_spins)
@@ -180,7 +174,7 @@ class ParallelTempering(ChainSampler):
         best = np.empty((tasks, block.num_spins), np.int8)
         tally = blank_tally(kernel_runs, tasks, rungs[:, :, -1], kept, pairs, together)
         run_tasks(
-            kernel_runs.run_tempering, tasks, self.name, problems, couplings, betas, sweeps,
+            run_tempering, tasks, self.name, problems, couplings, betas, sweeps,
             kept, self.random_order, states is None, rungs, accepted, best, tally,
         )  # fmt: skip
         swaps = accepted.reshape(len(betas), tasks // len(betas), shape[2] - 1).sum(axis=1)

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from isingsample import IsingProblem
-from isingsample.samplers.dqa import DQA, dqa_circuit
+from isingsample.samplers.dqa import DQA, dqa_circuit, statevector
 from isingsample.samplers.dqa.readout import moments
 
 pytestmark = pytest.mark.benchmark
@@ -44,6 +45,32 @@ def test_an_anneal(benchmark: BenchmarkFixture, num_spins: int, queries: int, en
     )
     precise = DQA(**ENGINES["ours, double"]).sample(problem)
     np.testing.assert_allclose(result.magnetization, precise.magnetization, atol=1e-4)
+
+
+@pytest.mark.parametrize("way", ["compiled", "array operations"])
+@pytest.mark.parametrize(("num_spins", "queries"), SIZES)
+def test_a_gradient(
+    benchmark: BenchmarkFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    num_spins: int,
+    queries: int,
+    way: str,
+) -> None:
+    """Of magnetizations by fields and couplings, the anneal forwards included."""
+    given, anneal = batch(num_spins, queries), DQA(engine="statevector")
+    h, J = (torch.tensor(array).requires_grad_() for array in (given.h, given.J))
+    weights = torch.randn(queries, num_spins, dtype=h.dtype)
+
+    def gradient() -> tuple[torch.Tensor, ...]:
+        magnetization = anneal.sample(IsingProblem(h, J)).magnetization
+        return torch.autograd.grad((weights * magnetization).sum(), (h, J))
+
+    compiled = gradient()
+    if way != "compiled":
+        monkeypatch.setattr(statevector, "_WORTH_LOADING", 2**60)
+    benchmark.group = f"gradient, n = {num_spins}, {queries} queries, 200 steps"
+    found = benchmark.pedantic(gradient, rounds=3, warmup_rounds=1)
+    torch.testing.assert_close(found, compiled, rtol=0, atol=1e-9 * abs(compiled[1]).max().item())
 
 
 def one_parameter_per_angle(problem: IsingProblem) -> np.ndarray:

@@ -1,5 +1,7 @@
 """What is known here of the inside of torch.nn.MultiheadAttention."""
 
+from typing import Any
+
 from torch import Tensor, nn
 
 
@@ -15,6 +17,22 @@ class _NotPacked:
 
 
 NOT_PACKED = _NotPacked()
+
+
+def options_of(attention: nn.MultiheadAttention) -> dict[str, Any]:
+    """The options of torch's layer, by their names in ours."""
+    like: Tensor = attention.out_proj.weight
+    return {
+        "dropout": attention.dropout,
+        "bias": attention.in_proj_bias is not None,
+        "add_bias_kv": attention.bias_k is not None,
+        "add_zero_attn": attention.add_zero_attn,
+        "kdim": attention.kdim,
+        "vdim": attention.vdim,
+        "batch_first": attention.batch_first,
+        "device": like.device,
+        "dtype": like.dtype,
+    }
 
 
 def state_of(attention: nn.MultiheadAttention) -> dict[str, Tensor]:

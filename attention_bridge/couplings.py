@@ -50,4 +50,18 @@ class Couplings(nn.Module, ABC):
 
     def matrix(self, length: int) -> Tensor:
         """The couplings as samplers see them: symmetric, 0 where an index repeats."""
-        return symmetrised(self(length), self.order)
+        return symmetrised(self.of_length(length), self.order)
+
+    def of_length(self, length: int) -> Tensor:
+        """What forward gives, for a length of which there are couplings.
+
+        Raises:
+            ValueError: the length is above max_length.
+        """
+        if self.max_length is not None and length > self.max_length:
+            raise ValueError(
+                f"the sequence has {length} keys, but this layer holds couplings for "
+                f"max_length = {self.max_length}; 'relative' ones have no such limit"
+            )
+        found: Tensor = self(length)
+        return found

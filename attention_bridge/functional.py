@@ -17,13 +17,12 @@ import functools
 import math
 from collections.abc import Callable
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from attention_bridge._masks import masked, only_present
+from attention_bridge._shapes import fitting_couplings, repeat_heads, score_shape
 from attention_bridge.gradients import GRADIENTS, up_probability
-from attention_bridge.symmetry import symmetrised
 from isingsample import IsingProblem, Sampler, get_sampler
 from isingsample import _validation as check
 
@@ -104,11 +103,11 @@ def boltzmann_attention(
     number = beta.item() if isinstance(beta, Tensor) and beta.ndim == 0 else beta
     check.check_number("beta", number, minimum=0.0)
     if enable_gqa:
-        key, value = (_repeat_heads(t, name, query) for t, name in ((key, "key"), (value, "value")))
-    shape = _score_shape(query, key, value)
+        key, value = (repeat_heads(t, name, query) for t, name in ((key, "key"), (value, "value")))
+    shape = score_shape(query, key, value)
     dtype = torch.promote_types(query.dtype, torch.float32)
-    J = None if coupling is None else _couplings("coupling", coupling, 2, shape, dtype)
-    K = None if three_body is None else _couplings("three_body", three_body, 3, shape, dtype)
+    J = None if coupling is None else fitting_couplings("coupling", coupling, 2, shape, dtype)
+    K = None if three_body is None else fitting_couplings("three_body", three_body, 3, shape, dtype)
     with torch.autocast(query.device.type, enabled=False):
         if mode == "J":
             h = query.new_zeros(shape, dtype=dtype)
@@ -226,64 +225,3 @@ def _with_zero_gradients(weights: Tensor, *tensors: Tensor | None) -> Tensor:
         if tensor is not None and tensor.requires_grad:
             weights = weights + tensor[..., :0].sum()
     return weights
-
-
-def _score_shape(query: Tensor, key: Tensor, value: Tensor) -> torch.Size:
-    """(..., queries, keys) of tensors that fit together."""
-    for name, tensor in (("query", query), ("key", key), ("value", value)):
-        if not isinstance(tensor, Tensor) or not tensor.is_floating_point():
-            raise TypeError(f"{name} must be a tensor of floats")
-        if tensor.ndim < 2:
-            raise ValueError(
-                f"{name} must have shape (..., positions, width); it has {tuple(tensor.shape)}"
-            )
-        if tensor.dtype != query.dtype:
-            raise TypeError(f"{name} is {tensor.dtype} but query is {query.dtype}")
-    shapes = f"query {tuple(query.shape)}, key {tuple(key.shape)} and value {tuple(value.shape)}"
-    if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
-        raise ValueError(
-            f"query and key must have one width, key and value one number of keys: {shapes}"
-        )
-    try:
-        lead = np.broadcast_shapes(query.shape[:-2], key.shape[:-2])
-        np.broadcast_shapes(lead, value.shape[:-2])
-    except ValueError:
-        raise ValueError(
-            f"leading axes (batch, heads) do not broadcast: {shapes}; for fewer key heads than "
-            f"query heads pass enable_gqa=True"
-        ) from None
-    return torch.Size((*lead, query.shape[-2], key.shape[-2]))
-
-
-def _repeat_heads(tensor: Tensor, name: str, query: Tensor) -> Tensor:
-    """key or value (..., heads, keys, d) with each head repeated for its run of query heads."""
-    if min(tensor.ndim, query.ndim) < 3 or query.shape[-3] % tensor.shape[-3]:
-        raise ValueError(
-            f"enable_gqa needs a number of query heads that is a multiple of {name}'s; query has "
-            f"shape {tuple(query.shape)}, {name} {tuple(tensor.shape)}"
-        )
-    return tensor.repeat_interleave(query.shape[-3] // tensor.shape[-3], dim=-3)
-
-
-def _couplings(
-    name: str, couplings: Tensor, order: int, shape: torch.Size, dtype: torch.dtype
-) -> Tensor:
-    """Symmetric couplings that broadcast against the batch of queries (..., queries)."""
-    if not isinstance(couplings, Tensor) or couplings.is_complex():
-        found = getattr(couplings, "dtype", type(couplings).__name__)
-        raise TypeError(f"{name} must be a tensor of real numbers, not {found}")
-    n, lead = shape[-1], couplings.shape[:-order]
-    if tuple(couplings.shape[-order:]) != (n,) * order:
-        wanted = ", ".join(["keys"] * order)
-        raise ValueError(
-            f"{name} must have shape ({wanted}) or (heads, {wanted}) with {n} keys; "
-            f"it has shape {tuple(couplings.shape)}"
-        )
-    batch = shape[:-2][len(shape) - 2 - len(lead) :]
-    if len(lead) > len(shape) - 2 or any(a not in (1, b) for a, b in zip(lead, batch, strict=True)):
-        raise ValueError(
-            f"the leading axes {tuple(lead)} of {name} do not broadcast against the batch and "
-            f"heads {tuple(shape[:-2])} of the queries"
-        )
-    symmetric = symmetrised(couplings.to(dtype), order)
-    return symmetric.unsqueeze(-order - 1) if lead else symmetric

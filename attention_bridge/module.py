@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from attention_bridge._masks import by_head, combined
 from attention_bridge._solver import exact_solver
-from attention_bridge._torch_layer import NOT_PACKED, state_of
+from attention_bridge._torch_layer import NOT_PACKED, options_of, state_of
 from attention_bridge.coupling_tables import couplings_of_kind
 from attention_bridge.couplings import Couplings
 from attention_bridge.functional import CLOSED_FORMS, MODES, boltzmann_attention
@@ -170,24 +170,8 @@ class BoltzmannAttention(nn.Module):
             raise TypeError(
                 f"from_torch takes a torch.nn.MultiheadAttention, not {type(attention).__name__}"
             )
-        like: Tensor = attention.out_proj.weight
-        layer = cls(
-            attention.embed_dim,
-            attention.num_heads,
-            max_length,
-            **{
-                "dropout": attention.dropout,
-                "bias": attention.in_proj_bias is not None,
-                "add_bias_kv": attention.bias_k is not None,
-                "add_zero_attn": attention.add_zero_attn,
-                "kdim": attention.kdim,
-                "vdim": attention.vdim,
-                "batch_first": attention.batch_first,
-                "device": like.device,
-                "dtype": like.dtype,
-            }
-            | options,
-        )
+        embed_dim, num_heads = attention.embed_dim, attention.num_heads
+        layer = cls(embed_dim, num_heads, max_length, **options_of(attention) | options)
         layer.load_state_dict(layer.state_dict() | state_of(attention))
         return layer.train(attention.training)
 
@@ -211,7 +195,6 @@ class BoltzmannAttention(nn.Module):
         length = self.max_length if length is None else check.check_count("length", length)
         if self.coupling is None:
             raise ValueError("this layer has no couplings: coupling is None")
-        _check_length(self.coupling, length)
         return self.coupling.matrix(length)
 
     def forward(
@@ -263,7 +246,10 @@ class BoltzmannAttention(nn.Module):
         if not self.batch_first:
             query, key, value = (_batch_axis_swapped(t) for t in (query, key, value))
         keys = key.shape[-2]
-        J, K = (_of_length(couplings, keys) for couplings in (self.coupling, self.three_body))
+        J, K = (
+            None if couplings is None else couplings.of_length(keys)
+            for couplings in (self.coupling, self.three_body)
+        )
         heads = (
             self._split_heads(projection(tensor))
             for projection, tensor in zip(self._projections(), (query, key, value), strict=False)
@@ -332,22 +318,6 @@ def _sampler(sampler: str | Sampler) -> Sampler:
     if not isinstance(sampler, str):
         raise TypeError(f"sampler must be a Sampler or the name of one, not {sampler!r}")
     return get_sampler(sampler)
-
-
-def _check_length(couplings: Couplings, length: int) -> None:
-    if couplings.max_length is not None and length > couplings.max_length:
-        raise ValueError(
-            f"the sequence has {length} keys, but this layer holds couplings for "
-            f"max_length = {couplings.max_length}; 'relative' ones have no such limit"
-        )
-
-
-def _of_length(couplings: Couplings | None, length: int) -> Tensor | None:
-    if couplings is None:
-        return None
-    _check_length(couplings, length)
-    found: Tensor = couplings(length)
-    return found
 
 
 def _batch_axis_swapped(x: Tensor) -> Tensor:

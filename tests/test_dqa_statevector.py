@@ -200,6 +200,18 @@ def test_gradient_is_not_the_covariance() -> None:
     assert (result.correlation[0, 1] - m[0] * m[1]).item() == pytest.approx(0.2119, abs=6e-5)
 
 
+def test_gradients_that_memory_does_not_hold_are_refused() -> None:
+    h = torch.zeros(2**20, 20, dtype=torch.float32)
+    many = IsingProblem(h.requires_grad_())
+    anneal = DQA(engine="statevector")
+    with pytest.raises(
+        TooLargeError, match=r"all 1048576 queries, for their gradients, .* 128 TiB"
+    ):
+        anneal.sample(many)
+    few = IsingProblem(h[:1, :5])
+    assert anneal.sample(few).magnetization.requires_grad
+
+
 def test_second_derivatives_are_refused() -> None:
     problem = in_torch(ASYM3, torch.float64, requires_grad=True)
     up = DQA(**TROT3_OPTIONS, engine="statevector").sample(problem).probability

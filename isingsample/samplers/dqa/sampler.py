@@ -240,7 +240,7 @@ class DQA(Sampler):
         return converted(join(parts, blocks, problem, 0), problem.h)
 
     def _check(self, problem: IsingProblem) -> None:
-        check_size(problem, self._engine, self.max_spins)
+        check_size(problem, self._engine, self.max_spins, differentiable=self.differentiable)
         self._anneal.check_calibration(self.calibration, "hJ" if problem.K is None else "hJK")
 
     def _solve_all(self, blocks: list[Block], beta: Any, streams: Streams) -> list[Solution | None]:

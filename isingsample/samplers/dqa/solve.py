@@ -1,12 +1,21 @@
 """Blocks of problems through an engine."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from isingsample._arrays import Array, concat, is_torch, like, namespace, to_numpy
+from isingsample._arrays import (
+    Array,
+    concat,
+    is_torch,
+    like,
+    namespace,
+    records_gradient,
+    to_numpy,
+)
 from isingsample._memory import available_memory, readable_bytes
 from isingsample.blocks import Block
 from isingsample.calibration import EffectiveBetas
@@ -17,6 +26,7 @@ from isingsample.samplers.dqa.anneal import Anneal
 from isingsample.samplers.dqa.engines import Engine
 from isingsample.samplers.dqa.primitive import PrimitiveEngine
 from isingsample.samplers.dqa.readout import draw, moments
+from isingsample.samplers.dqa.statevector import StatevectorEngine
 from isingsample.streams import Streams
 
 # Of a uniform number, a state's number and the bisection's temporaries.
@@ -24,7 +34,9 @@ _BYTES_PER_READ = 64
 _CHUNK_BYTES = 2**28
 
 
-def check_size(problem: IsingProblem, engine: Engine, max_spins: int) -> None:
+def check_size(
+    problem: IsingProblem, engine: Engine, max_spins: int, *, differentiable: bool
+) -> None:
     """TooLargeError for more spins than max_spins, or than memory has room for."""
     largest = problem.num_spins
     if problem.present is not None:
@@ -36,10 +48,19 @@ def check_size(problem: IsingProblem, engine: Engine, max_spins: int) -> None:
                 f"take so many qubits"
             )
         return
-    needed, available = engine.bytes_needed(largest), available_memory()
+    needed, available, what = engine.bytes_needed(largest), available_memory(), "needs"
+    given = (problem.h, problem.J, problem.K)
+    if (
+        isinstance(engine, StatevectorEngine)
+        and differentiable
+        and any(map(records_gradient, given))
+    ):
+        queries = math.prod(problem.batch_shape)
+        needed = engine.bytes_needed(largest, learned=queries)
+        what = f"with those of all {queries} queries, for their gradients, needs"
     if largest > max_spins or needed > available:
         raise TooLargeError(
-            f"the quantum state of {largest} spins has 2**{largest} outcomes and needs about "
+            f"the quantum state of {largest} spins has 2**{largest} outcomes and {what} about "
             f"{readable_bytes(needed)} of memory; the limit is max_spins={max_spins} and "
             f"{readable_bytes(available)} are available. Use a Monte Carlo sampler such as 'sa'"
         )

@@ -36,6 +36,9 @@ _COMPILED_CHUNK_ENTRIES = 2**20
 _WORTH_LOADING = 2**19
 # State, spare, phases and their ratio; energies, probabilities and what the readout needs.
 _BYTES_PER_STATE = 128
+# For gradients: of the state, its adjoint and what turns them; and of each query until then, its
+# state, energies, and the sums that its moments come from.
+_BYTES_BACKWARD, _BYTES_KEPT = 256, 128
 # Phases are made anew after so many products, before their rounding shows: by bytes of a number.
 _LONGEST_RUN = {4: 8, 8: 64}
 # Angles that differ by less than this share of the largest are equal but for rounding.
@@ -48,9 +51,13 @@ _STEPS_AT_ONCE = 256
 class StatevectorEngine:
     """Exact outcome probabilities, by this package itself, in the precision of the arrays."""
 
-    def bytes_needed(self, num_spins: int) -> float:
-        """For one query, in double precision."""
-        return _BYTES_PER_STATE * 2.0 ** min(num_spins, 1000)  # beyond 1023 a float overflows
+    def bytes_needed(self, num_spins: int, *, learned: int = 0) -> float:
+        """For one query, in double precision; and to go back through those that are learned from,
+        of which all are kept."""
+        per_state = _BYTES_PER_STATE
+        if learned:
+            per_state = _BYTES_BACKWARD + _BYTES_KEPT * learned
+        return per_state * 2.0 ** min(num_spins, 1000)  # beyond 1023 a float overflows
 
     def probabilities(self, h: Array, J: Array, K: Array | None, anneal: Anneal) -> Iterator[Array]:
         """Those of all outcomes, for slices of the queries in order: (slice, 2**n) each.

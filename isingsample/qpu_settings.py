@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from isingsample.samplers._qpu_client import configuration, require_ocean
+from isingsample.samplers._qpu_connect import configuration, require_ocean
 
 # Ocean's environment variables, by the option that each stands in for.
 _VARIABLES = {

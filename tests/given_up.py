@@ -15,7 +15,7 @@ def given_up(sapi: FakeSapi, problem: IsingProblem, **options: Any) -> QPUJob:
     """The job of a call that was answered in part: the solver keeps two problems."""
     sapi.held = {0, 3}
     with (
-        DWave(token=TOKEN, max_tiles=1, num_reads=20, timeout=1, **options) as hasty,
+        DWave(token=TOKEN, max_tiles=1, num_reads=20, timeout=0.3, **options) as hasty,
         pytest.raises(BackendTimeoutError) as caught,
     ):
         hasty.sample(problem, beta=0.7, seed=5)

@@ -16,11 +16,11 @@ class Recorder(MockDWaveSampler):
     """A small Zephyr chip that keeps what it is sent: (bqm, arguments) of each submission."""
 
     def __init__(self, num_sweeps: int = 100, **properties: Any) -> None:
-        law = mock_dwave(topology_shape=[2, 4], num_sweeps=num_sweeps, seed=1).substitute_sampler
+        smallest = mock_dwave("chimera", [1, 1, 1], num_sweeps=num_sweeps, seed=1)
         super().__init__(
             topology_type="zephyr",
             topology_shape=[2, 4],
-            substitute_sampler=law,
+            substitute_sampler=smallest.substitute_sampler,
             parameter_warnings=False,
         )
         self.properties.update(properties)

@@ -193,7 +193,7 @@ def test_minimize_resumes_too(sapi: FakeSapi, sampler: DWave, problem: IsingProb
     expected, energy = sampler.minimize(problem, seed=3)
     sapi.held = {len(sapi.jobs) + 5}  # of the second block
     with (
-        DWave(token=TOKEN, max_tiles=1, num_reads=20, annealing_time=5.0, timeout=1) as hasty,
+        DWave(token=TOKEN, max_tiles=1, num_reads=20, annealing_time=5.0, timeout=0.3) as hasty,
         pytest.raises(BackendTimeoutError) as caught,
     ):
         hasty.minimize(problem, seed=3)
@@ -211,54 +211,38 @@ import numpy as np, sys
 from isingsample import IsingProblem
 from isingsample.samplers.qpu import DWave
 try:
-    with DWave(num_reads=20, max_tiles=1) as sampler:
-        sampler.sample(IsingProblem(np.ones((3, 2))), beta=0.5)
+    with DWave(num_reads=20, max_tiles=1, annealing_time=5.0) as sampler:
+        with np.load("problem.npz") as arrays:
+            sampler.sample(IsingProblem(**arrays), beta=0.7, seed=5)
 except KeyboardInterrupt as interrupt:
     interrupt.job.save("job.json")
     sys.exit(str(interrupt))
 """
 
 
-def test_control_c_keeps_the_ids_for_another_process(
-    sapi: FakeSapi, sampler: DWave, nowhere: Path
+def test_another_process_finishes_what_control_c_left(
+    sapi: FakeSapi, sampler: DWave, problem: IsingProblem, nowhere: Path
 ) -> None:
     sapi.held = "all"
-    command = [sys.executable, "-c", SCRIPT]
+    np.savez("problem.npz", h=problem.h, J=problem.J, present=problem.present)
+    command = [sys.executable, "-W", "error", "-c", SCRIPT]
     environment = {**os.environ, "DWAVE_API_TOKEN": TOKEN}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
-        while len(sapi.jobs) < 3:
+        while len(sapi.jobs) < 6:
             assert process.poll() is None
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert "interrupted. 3 of the submissions are at zephyr" in said
+    assert "interrupted. 6 of the submissions are at zephyr" in said
     sapi.held = set()
     job = QPUJob.load(nowhere / "job.json")
     assert set(job.problem_ids) == set(sapi.jobs)
-    result = sampler.resume(job, IsingProblem(np.ones((3, 2))))
-    assert result.beta == 0.5
-    assert len(sapi.jobs) == 3
-
-
-def test_a_fresh_process_resumes(
-    sapi: FakeSapi, sampler: DWave, problem: IsingProblem, nowhere: Path
-) -> None:
-    given_up(sapi, problem, annealing_time=5.0).save("job.json")
-    np.savez("problem.npz", h=problem.h, J=problem.J, present=problem.present)
-    script = """
-import numpy as np
-from isingsample import IsingProblem
-from isingsample.qpu_job import QPUJob
-from isingsample.samplers.qpu import DWave
-with DWave() as sampler, np.load("problem.npz") as arrays:
-    np.save("samples.npy", sampler.resume(QPUJob.load("job.json"), IsingProblem(**arrays)).samples)
-"""
-    environment = {**os.environ, "DWAVE_API_TOKEN": TOKEN}
-    subprocess.run([sys.executable, "-W", "error", "-c", script], check=True, env=environment)
+    result = sampler.resume(job, problem)
     assert len(sapi.jobs) == 6
+    assert result.beta == 0.7
     expected = sampler.sample(problem, beta=0.7, seed=5)
-    np.testing.assert_array_equal(np.load("samples.npy"), expected.samples)
+    np.testing.assert_array_equal(result.samples, expected.samples)
 
 
 # Refusals

@@ -2,6 +2,7 @@
 
 import json
 import math
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,13 @@ from fixtures import PAIR
 from qpu_standins import Recorder, Torn
 from strategies import symmetric
 
-from isingsample import IsingProblem
+from isingsample import IsingProblem, SampleResult
 from isingsample.effective_beta import EffectiveBeta
 from isingsample.errors import BackendError
 from isingsample.mock_qpu import mock_dwave
-from isingsample.qpu_calibration import search
+from isingsample.qpu_calibration import measured_beta, search
 from isingsample.refine import Refine
+from isingsample.samplers import _qpu_calls
 from isingsample.samplers.qpu import DWave
 from isingsample.testing import enumerate_moments
 
@@ -39,6 +41,24 @@ def test_beta_effective_is_the_annealers_own(batch: IsingProblem, hidden: float)
     assert 0 < error < 0.1 * hidden
     # What is sent is 0.8 * 0.5 of the problem, and the annealer multiplies that by its own.
     assert abs(info["beta_effective"] - 0.8 * 0.5 * hidden) < 5 * error
+
+
+def test_beta_effective_is_measured_once_and_only_for_a_reader(
+    batch: IsingProblem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[SampleResult] = []
+
+    def counted(result: SampleResult) -> EffectiveBeta:
+        calls.append(result)
+        return measured_beta(result)
+
+    monkeypatch.setattr(_qpu_calls, "measured_beta", counted)
+    result = annealer(1.0).sample(batch)
+    assert not calls
+    copied = pickle.loads(pickle.dumps(result))
+    assert copied.info["beta_effective"] == result.info["beta_effective"] == pytest.approx(1, 0.2)
+    assert result.info["beta_effective_std_error"] > 0
+    assert len(calls) == 1
 
 
 @pytest.mark.parametrize("hidden", [0.37, 3.1])

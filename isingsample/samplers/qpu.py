@@ -28,7 +28,8 @@ from isingsample.samplers._layout_cache import cache_folder
 from isingsample.samplers._qpu_arguments import arguments, check_parameters
 from isingsample.samplers._qpu_batch import Outcome, run
 from isingsample.samplers._qpu_calls import ResumableMinimizer, current_journal
-from isingsample.samplers._qpu_client import Connection, connect, require_ocean
+from isingsample.samplers._qpu_client import Connection
+from isingsample.samplers._qpu_connect import connect, require_ocean
 from isingsample.samplers._qpu_gauge import folded, with_couplings_alone
 from isingsample.samplers._qpu_journal import Journal
 from isingsample.samplers._qpu_plan import Plan, Scale
@@ -72,7 +73,7 @@ class DWave(ResumableMinimizer):
 
     - scale; chain_strength (submitted units); max_chain_length; solver
     - beta_effective and beta_effective_std_error, measured on the reads of all or many of the
-      problems by `effective_beta`, in the units of beta
+      problems by `effective_beta`, in the units of beta, when they are first read
     - chain_break_fraction (...), of a problem's chains and reads; kept_reads (...)
     - num_submissions; problem_ids (in batch order; None for problems without spins); tile (...)
       and embeddings: for each set of spins a list of tiles, dicts from labels to qubits

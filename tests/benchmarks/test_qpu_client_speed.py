@@ -73,7 +73,7 @@ def test_a_full_chip(note: Callable[[str, str, str], None]) -> None:
 
     own, peer = [], []
     for _ in range(ROUNDS):
-        own.append(seconds(lambda: ours.sample(problem)))
+        own.append(seconds(lambda: ours.sample(problem).info["beta_effective"]))
         peer.append(seconds(run_theirs))
     qubits = [qubit for tile in layout for chain in tile.values() for qubit in chain]
     model = dimod.BQM.from_ising(dict.fromkeys(qubits, 0.0), {})

@@ -77,7 +77,3 @@ def _warn(message: Warning | str, *_: object) -> None:
 
 def _say(message: str) -> None:
     print(f"isingsample: {' '.join(message.split())}", file=sys.stderr)
-
-
-if __name__ == "__main__":
-    main()

@@ -140,7 +140,7 @@ def test_version(run: Callable[..., Done]) -> None:
     from isingsample import __version__
 
     assert run("--version").stdout.strip() == __version__
-    module = [sys.executable, "-m", "isingsample.cli", "--version"]
+    module = [sys.executable, "-m", "isingsample", "--version"]
     done = subprocess.run(module, capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.strip() == __version__
 

@@ -46,6 +46,9 @@ def check(
     annealing_time: Annotated[
         float | None, typer.Option(help="Of each read, in microseconds (default: the solver's).")
     ] = None,
+    fast_anneal: Annotated[
+        bool, typer.Option("--fast-anneal", help="Of nanoseconds: --annealing-time 0.005 is 5.")
+    ] = False,
     solver: Annotated[str | None, typer.Option(help="Name of a solver.")] = None,
     profile: Annotated[str | None, typer.Option(help="Of the configuration file.")] = None,
     region: Annotated[str | None, typer.Option(help="Such as na-west-1.")] = None,
@@ -73,7 +76,8 @@ def check(
         if not as_json:
             out.print(_settings_table(settings))
     options: dict[str, Any] = {"child": mock_dwave()} if mock else named
-    with DWave(num_reads=reads, annealing_time=annealing_time, **options) as sampler:
+    options |= {"annealing_time": annealing_time, "fast_anneal": fast_anneal}
+    with DWave(num_reads=reads, **options) as sampler:
         found["solver"] = _facts(sampler.solver_properties)
         if not as_json:
             out.print(_solver_table(found["solver"]))

@@ -140,12 +140,25 @@ def test_the_mock_needs_nothing(run: Callable[..., Done]) -> None:
 
 
 @pytest.mark.usefixtures("sapi")
+def test_a_fast_anneal_takes_one_more_spin(run: Callable[..., Done]) -> None:
+    batch = ("dwave", "check", "--json", "--spins", "2", "--queries", "1")
+    fast = ("--fast-anneal", "--annealing-time", "0.005")
+    slow, quick = (
+        json.loads(run(*batch, *options, DWAVE_API_TOKEN=TOKEN).stdout)["estimate"]
+        for options in ((), fast)
+    )
+    assert (slow["num_qubits"], quick["num_qubits"]) == (2, 3)
+    assert quick["qpu_seconds"] < slow["qpu_seconds"]
+
+
+@pytest.mark.usefixtures("sapi")
 def test_batches_beyond_the_solver(run: Callable[..., Done]) -> None:
     for batch, message in (
         (("--reads", "20000"), "num_reads_range [1, 10000]"),
         (("--annealing-time", "0.1"), "annealing_time_range [1, 2000]"),
         (("--spins", "60"), "no embedding found"),
         (("--reads", "0"), "--reads"),
+        (("--fast-anneal",), "needs annealing_time, in microseconds"),
     ):
         done = run("dwave", "check", *batch, DWAVE_API_TOKEN=TOKEN)
         assert done.returncode == 2

@@ -18,7 +18,7 @@ from isingsample._arrays import to_numpy
 from isingsample.effective_beta import EffectiveBeta, effective_beta
 from isingsample.problem import IsingProblem
 from isingsample.result import SampleResult
-from isingsample.samplers._layout_cache import read_json, write_json
+from isingsample.samplers._layout_cache import json_digest, read_json, write_json
 
 # Reads that a temperature is measured on, and states that the exact likelihood may sum over.
 _MOST_READS, _MOST_STATES = 2**15, 2**24
@@ -27,7 +27,6 @@ _NUM_BOOTSTRAP = 100
 _LEAP = 4.0
 # Bounds on how fast beta may seem to change with the scale, as powers.
 _SLOWEST, _FASTEST = 0.25, 4.0
-_FILE = "dwave-scales.json"
 
 
 class Trial(NamedTuple):
@@ -178,34 +177,25 @@ def _next(trials: list[Trial], beta: float) -> float:
 
 def stored_scale(folder: Path, setting: Mapping[str, Any]) -> float | None:
     """The scale that `store_scale` kept for a setting, or None."""
-    for entry in _entries(folder):
-        if entry["setting"] == setting:
-            return float(entry["scale"])
-    return None
+    kept = read_json(_path(folder, setting))
+    if not isinstance(kept, dict) or kept.get("setting") != setting:
+        return None
+    scale = kept.get("scale")
+    return scale if isinstance(scale, float) and 0 < scale < math.inf else None
 
 
 def store_scale(folder: Path, setting: Mapping[str, Any], found: QPUCalibration) -> Path | None:
-    """Keep a scale in the folder's file, in place of the setting's earlier one; None if nothing
+    """Keep a scale in a file of its setting's own, in place of an earlier one; None if nothing
     can be written there."""
-    others = [entry for entry in _entries(folder) if entry["setting"] != setting]
     facts = {
         "scale": found.scale,
         "beta": found.beta,
         "beta_effective": found.beta_effective,
         "std_error": found.std_error,
     }
-    path = folder / _FILE
-    return path if write_json(path, [*others, {"setting": dict(setting), **facts}]) else None
+    path = _path(folder, setting)
+    return path if write_json(path, {"setting": dict(setting), **facts}) else None
 
 
-def _entries(folder: Path) -> list[dict[str, Any]]:
-    kept = read_json(folder / _FILE)
-    entries = kept if isinstance(kept, list) else []
-    return [
-        entry
-        for entry in entries
-        if isinstance(entry, dict)
-        and isinstance(entry.get("setting"), dict)
-        and isinstance(entry.get("scale"), float)
-        and 0 < entry["scale"] < math.inf
-    ]
+def _path(folder: Path, setting: Mapping[str, Any]) -> Path:
+    return folder / "scales" / f"{json_digest(setting)[:32]}.json"

@@ -23,6 +23,7 @@ import numpy as np
 
 from isingsample._arrays import to_numpy
 from isingsample.problem import IsingProblem
+from isingsample.samplers._layout_cache import json_digest
 
 _FORMAT = "isingsample.qpu_job.1"
 
@@ -51,7 +52,7 @@ class QPUJob:
     def save(self, path: str | Path) -> None:
         """Write a JSON file, for `load`."""
         content = {"format": _FORMAT, **asdict(self)}
-        text = json.dumps(content | {"digest": _digest(content)}, indent=1, allow_nan=False)
+        text = json.dumps(content | {"digest": json_digest(content)}, indent=1, allow_nan=False)
         Path(path).write_text(text + "\n", encoding="utf-8")
 
     @classmethod
@@ -74,7 +75,7 @@ class QPUJob:
         if content.keys() != wanted:
             raise ValueError(f"{path} holds no job: it has not the entries {sorted(wanted)}")
         # An id in another place, or other tiles, would give answers to the wrong problems.
-        if content.pop("digest") != _digest(content):
+        if content.pop("digest") != json_digest(content):
             raise ValueError(f"{path} is damaged: it has changed since the job was saved")
         del content["format"]
         return cls(**content | {"problem_ids": tuple(content["problem_ids"])})
@@ -96,8 +97,3 @@ def fingerprint(problem: IsingProblem) -> str:
         values = np.ascontiguousarray(array, dtype="<f8")
         digest.update(repr(values.shape).encode() + values.tobytes())
     return digest.hexdigest()
-
-
-def _digest(content: Mapping[str, Any]) -> str:
-    text = json.dumps(content, sort_keys=True, allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()

@@ -3,6 +3,7 @@
 import json
 import math
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,13 @@ from isingsample import IsingProblem, SampleResult
 from isingsample.effective_beta import EffectiveBeta
 from isingsample.errors import BackendError
 from isingsample.mock_qpu import mock_dwave
-from isingsample.qpu_calibration import measured_beta, search
+from isingsample.qpu_calibration import (
+    QPUCalibration,
+    measured_beta,
+    search,
+    store_scale,
+    stored_scale,
+)
 from isingsample.refine import Refine
 from isingsample.samplers import _qpu_calls
 from isingsample.samplers.qpu import DWave
@@ -81,7 +88,7 @@ def test_calibrate_finds_a_hidden_temperature(
     exact = enumerate_moments(batch, 0.6).magnetization
     noise = np.sqrt((1 - exact**2) / 600)
     assert np.abs((result.magnetization - exact) / noise).mean() < 1.5  # 0.8 without any bias
-    (kept,) = json.loads(found.path.read_text())
+    kept = json.loads(found.path.read_text())
     assert kept["scale"] == found.scale
     assert kept["setting"]["annealing_time"] == 20.0  # the solver's default, by its number
 
@@ -101,7 +108,23 @@ def test_a_scale_holds_for_its_setting_alone(batch: IsingProblem, tmp_path: Path
 
 def test_a_scale_need_not_be_kept(batch: IsingProblem, tmp_path: Path) -> None:
     assert annealer(0.5, cache_dir=tmp_path).calibrate(batch, store=False).path is None
-    assert not (tmp_path / "dwave-scales.json").exists()
+    assert not (tmp_path / "scales").exists()
+
+
+def test_scales_stored_at_once_are_all_kept(tmp_path: Path) -> None:
+    """Each has a file of its own: nobody writes back an older list of all."""
+
+    def keep(number: int) -> None:
+        found = QPUCalibration(1.0 + number, 1.0, 1.0, 0.1, True, ())
+        store_scale(tmp_path, {"solver": f"chip {number}"}, found)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(keep, range(32)))
+    assert all(stored_scale(tmp_path, {"solver": f"chip {n}"}) == 1.0 + n for n in range(32))
+    keep(3)
+    (path,) = (p for p in (tmp_path / "scales").iterdir() if '"chip 3"' in p.read_text())
+    path.write_text(path.read_text().replace("4.0", "NaN"))
+    assert stored_scale(tmp_path, {"solver": "chip 3"}) is None
 
 
 def test_what_cannot_be_calibrated_says_so(batch: IsingProblem) -> None:

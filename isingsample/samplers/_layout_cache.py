@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +96,11 @@ def write_json(path: Path, content: Any) -> bool:
     return True
 
 
+def json_digest(content: Mapping[str, Any]) -> str:
+    """A name for what JSON can hold: the same for equal contents alone."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
 def _key(graph: str, structure: Structure, max_chain_length: int | None) -> dict[str, Any]:
     return {
         "version": _VERSION,
@@ -107,5 +112,4 @@ def _key(graph: str, structure: Structure, max_chain_length: int | None) -> dict
 
 
 def _path(folder: Path, key: dict[str, Any]) -> Path:
-    name = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:32]
-    return folder / "layouts" / f"{name}.json"
+    return folder / "layouts" / f"{json_digest(key)[:32]}.json"

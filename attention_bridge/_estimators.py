@@ -109,23 +109,30 @@ class Averages(NamedTuple):
 
     @classmethod
     def of(cls, result: SampleResult) -> "Averages":
-        """The moments of a result; given its read where that is all there is.
+        """The moments of a thermal result; of others, those of each spin given the others' m.
 
-        A single read has 1 - m^2 = 0 and would let nothing through. The average of each spin given
-        the others, tanh(beta f(read)), has the right mean where the reads are Boltzmann.
+        tanh(beta f(m)) knows the temperature, which an anneal does not: its m stays away from
+        +-1 in any field, so that 1 - m^2 would go on asking for stronger ones. A single read has
+        1 - m^2 = 0 and would let nothing through; tanh(beta f(read)) has the right mean where
+        the read is Boltzmann's.
         """
-        samples = result.samples
-        if samples is None or samples.shape[-2] != 1:
+        if result.thermal and not _is_one_read(result):
             return cls(result.probability, result.magnetization)
-        read = samples[..., 0, :].to(result.magnetization.dtype)
-        if not torch.equal(read, result.magnetization):
-            return cls(result.probability, result.magnetization)
-        twice = 2 * result.beta * _over_blocks(result.problem, _NAIVE.field, read)
+        field = _over_blocks(result.problem, _NAIVE.field, result.magnetization)
+        twice = 2 * result.beta * field
         present = result.problem.present
         if present is None:
             return cls(torch.sigmoid(twice), torch.tanh(twice / 2))
-        there = torch.as_tensor(present, device=read.device)
+        there = torch.as_tensor(present, device=field.device)
         return cls(torch.sigmoid(twice) * there, torch.tanh(twice / 2) * there)
+
+
+def _is_one_read(result: SampleResult) -> bool:
+    """Whether m is a read, and not an average."""
+    samples = result.samples
+    if samples is None or samples.shape[-2] != 1:
+        return False
+    return torch.equal(samples[..., 0, :].to(result.magnetization.dtype), result.magnetization)
 
 
 def _alone(g: Tensor, around: Averages, problem: IsingProblem, beta: float) -> Tensor:

@@ -21,7 +21,8 @@ The estimators, by name:
   order 1/reads. The noise falls as 1/sqrt(reads).
 - "straight_through": the sampler's moments forward, and backward as if m = tanh(beta (h + J m))
   with the m on the right held fixed. Adds no noise but that of m, and is biased where spins are
-  correlated: nothing passes from one spin to another.
+  correlated: nothing passes from one spin to another. The slope is beta (1 - m^2) where the
+  sampler is thermal; elsewhere, that of tanh at beta (h + J m).
 - "straight_through_hard": the same backward; forward the first read of each query instead of
   averages, so that a key is attended to or not.
 - "mean_field": the sampler's moments forward, and backward the response of all spins together in
@@ -31,9 +32,11 @@ The estimators, by name:
 - "auto": exact where the sampler is differentiable, correlation for thermal samples of two reads
   or more, straight_through for all else.
 
-All but exact give first derivatives only. With R independent reads 1 - m^2 comes out too small by
-the factor 1 - 1/R in straight_through and mean_field; where a single read is all that a sampler
-gives, they take the average of each spin given the others in its place. A symmetric J stores each
+All but exact give first derivatives only. Where a sampler is not thermal, straight_through and
+mean_field take tanh(beta (h + J m)) in place of its m, the average of each spin given the others:
+an anneal does not saturate in strong fields, and a 1 - m^2 that stays large makes scores run away.
+They do so too where a single read is all that a sampler gives. With R independent thermal reads
+1 - m^2 comes out too small by the factor 1 - 1/R. A symmetric J stores each
 pair twice, so each of its entries carries half of the pair's derivative; each of the six entries
 of a triple in K carries a sixth.
 """

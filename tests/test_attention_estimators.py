@@ -20,12 +20,13 @@ from isingsample import Exact, IsingProblem
 pytestmark = pytest.mark.usefixtures("seeded")
 
 
-def test_straight_through_is_its_formula():
+@pytest.mark.parametrize("sampler", [Exact(), Approximate()], ids=["thermal", "not thermal"])
+def test_straight_through_is_its_formula(sampler):
     generator = torch.Generator().manual_seed(4)
     h = torch.randn(2, 5, 4, generator=generator, dtype=torch.float64, requires_grad=True)
     W, K = random_couplings(4, 4), random_couplings(4, 4, 4, scale=0.3)
     beta = 0.7
-    options = {"beta": beta, "sampler": Approximate()}
+    options = {"beta": beta, "sampler": sampler}
     m = 2 * up(h, W, three_body=K, gradient="straight_through", **options) - 1
 
     exact = Exact().sample(
@@ -34,17 +35,23 @@ def test_straight_through_is_its_formula():
     )
     fixed = exact.magnetization
     torch.testing.assert_close(m.detach(), fixed)
-    # The mean-field equation around the sampler's m, to first order in h, J and K.
-    pairs = torch.einsum("...k,...l->...kl", fixed, fixed)
-    field = h + fixed @ symmetrised(W)
-    field = field + 0.5 * torch.einsum("jkl,...kl->...j", symmetrised(K, order=3), pairs)
-    around = (1 - fixed**2) * beta * field
+
+    def field(m):
+        pairs = torch.einsum("...k,...l->...kl", m, m)
+        by_triples = torch.einsum("jkl,...kl->...j", symmetrised(K, order=3), pairs)
+        return h + m @ symmetrised(W) + 0.5 * by_triples
+
+    # The mean-field equation around averages of thermal samplers, to first order in h, J and K;
+    # around those of each spin given the others where m is not to be trusted.
+    if not sampler.thermal:
+        fixed = torch.tanh(beta * field(fixed)).detach()
+    around = (1 - fixed**2) * beta * field(fixed)
     named = grads_of(m, h, W, K)
     for ours, expected in zip(named, grads_of(around, h, W, K), strict=True):
         torch.testing.assert_close(ours, expected)
-    # Samplers without thermal samples get it by default.
-    auto = grads_of(2 * up(h, W, three_body=K, **options) - 1, h, W, K)
-    assert all(torch.equal(a, b) for a, b in zip(auto, named, strict=True))
+    if not sampler.thermal:  # these get it by default
+        auto = grads_of(2 * up(h, W, three_body=K, **options) - 1, h, W, K)
+        assert all(torch.equal(a, b) for a, b in zip(auto, named, strict=True))
 
 
 def test_straight_through_is_exact_without_couplings():

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from isingsample import Sampler, get_sampler
 from isingsample import _validation as check
+from isingsample.samplers.dqa import DQA
 
 
 @dataclass(frozen=True)
@@ -22,15 +23,17 @@ class Setting:
     gradient: str
 
 
-def _dqa(**options: object) -> Sampler:
-    """200 Trotter steps to time 5, the published setting; calibrated unless options differ."""
-    return get_sampler("dqa", total_time=5.0, num_steps=200, **options)
+def _anneal(name: str, shots: int | None) -> Sampler:
+    """A preset of DQA; with exact outcome probabilities, or with shots on Qiskit Aer."""
+    how = {"engine": "statevector"} if shots is None else {"num_reads": shots}
+    return DQA.preset(name, **how)
 
 
 EXACT = "exact"
 
-# name: what it is made of, from a number of reads; and its gradient
-_SETTINGS: dict[str, tuple[Callable[[int], Sampler], str]] = {
+_Builder = Callable[[int], Sampler]
+
+_OTHERS: dict[str, tuple[_Builder, str]] = {
     EXACT: (lambda reads: get_sampler("exact"), "auto"),
     "nudged": (lambda reads: get_sampler("exact"), "nudged"),
     "matched": (lambda reads: get_sampler("exact"), "matched"),
@@ -41,14 +44,36 @@ _SETTINGS: dict[str, tuple[Callable[[int], Sampler], str]] = {
     "sa": (lambda reads: get_sampler("sa", num_reads=reads), "auto"),
     "tempering": (lambda reads: get_sampler("tempering", num_reads=reads), "auto"),
     "dimod": (lambda reads: get_sampler("dimod", num_reads=reads), "auto"),
-    "dqa": (lambda reads: _dqa(engine="statevector"), "straight_through"),
-    "dqa-raw": (lambda reads: _dqa(engine="statevector", calibration="none"), "straight_through"),
-    "dqa-through": (lambda reads: _dqa(engine="statevector"), "exact"),
-    "dqa-borrowed": (lambda reads: _dqa(engine="statevector"), "borrowed"),
-    "dqa-raw-borrowed": (lambda reads: _dqa(engine="statevector", calibration="none"), "borrowed"),
-    "dqa-shots": (lambda reads: _dqa(num_reads=reads), "straight_through"),
-    "dqa-raw-shots": (lambda reads: _dqa(num_reads=reads, calibration="none"), "straight_through"),
 }
+# Anneals of 200 steps to time 5.
+_ANNEALS: dict[str, _Builder] = {
+    "dqa": lambda reads: _anneal("default", None),
+    "dqa-raw": lambda reads: _anneal("paper", None),
+    "dqa-monotone": lambda reads: _anneal("monotone", None),
+    "dqa-boltzmann": lambda reads: _anneal("boltzmann", None),
+    "dqa-shots": lambda reads: _anneal("default", reads),
+    "dqa-raw-shots": lambda reads: _anneal("paper", reads),
+}
+_ANNEAL_GRADIENTS = {
+    "": "straight_through",
+    "-response": "mean_field",
+    "-borrowed": "borrowed",
+    "-through": "exact",
+}
+
+
+def _settings() -> dict[str, tuple[_Builder, str]]:
+    """What each setting is made of, from a number of reads; and its gradient."""
+    anneals = {
+        name + suffix: (build, gradient)
+        for name, build in _ANNEALS.items()
+        for suffix, gradient in _ANNEAL_GRADIENTS.items()
+        if not (gradient == "exact" and "shots" in name)
+    }
+    return _OTHERS | anneals
+
+
+_SETTINGS = _settings()
 SETTINGS = tuple(_SETTINGS)
 
 

@@ -53,6 +53,11 @@ class Fit:
     noise: np.ndarray
     converged: bool
 
+    def __repr__(self) -> str:
+        steps = len(self.moment_error)
+        error = f", moment_error={self.moment_error[-1]:.3g}" if steps else ""
+        return f"Fit({self.problem}, {steps} steps{error}, converged={self.converged})"
+
 
 class FitInterrupt(KeyboardInterrupt):
     """Ctrl-C during a fit. `except KeyboardInterrupt` catches it.

@@ -93,6 +93,13 @@ def test_presets_are_options() -> None:
         DQA.preset("papr")
 
 
+@pytest.mark.parametrize("change", [{"schedule": "linear"}, {"total_time": 10.0}])
+def test_trained_counterterms_stay_with_their_anneal(change):
+    with pytest.raises(ValueError, match=f"another {next(iter(change))} give counterterms too"):
+        DQA.preset("boltzmann", **change)
+    assert DQA.preset("boltzmann", counterterms=None, **change).counterterms is None
+
+
 # How many times nearer to Boltzmann than the linear schedule, at least, by number of spins and
 # standard deviations of fields and couplings.
 NEARER = {

@@ -122,6 +122,12 @@ def test_any_data_gives_a_finite_model(data, fit_fields):
     assert fit.moment_error[-1] <= fit.moment_error[0]
 
 
+def test_a_fit_is_shown_in_one_line():
+    shown = repr(fit_couplings([[1, 1], [-1, 1], [1, -1]], "exact", num_steps=2))
+    assert shown.startswith("Fit(IsingProblem(num_spins=2") and "2 steps" in shown
+    assert len(shown) < 150
+
+
 def test_one_seed_one_fit(rng):
     data = patterns(planted(rng), 100)
 

@@ -160,9 +160,17 @@ class DQA(Sampler):
         "slow": the linear schedule at four times that.
 
         Raises:
-            ValueError: no setting has this name.
+            ValueError: no setting has this name, or counterterms that were trained for one anneal
+                would be used in another.
         """
-        return cls(**{**PRESETS[check.check_choice("preset", name, PRESETS)], **options})
+        setting = PRESETS[check.check_choice("preset", name, PRESETS)]
+        other = {"schedule", "total_time", "convention"} & set(options)
+        if "counterterms" in setting and other and "counterterms" not in options:
+            raise ValueError(
+                f"the counterterms of {name!r} were trained for its own anneal: with another "
+                f"{' and '.join(sorted(other))} give counterterms too, 'analytic' or None"
+            )
+        return cls(**{**setting, **options})
 
     @property
     def thermal(self) -> bool:

@@ -17,8 +17,8 @@ from isingsample import IsingProblem, SampleResult
 from isingsample._once import once_only
 from isingsample.blocks import join, split
 from isingsample.energies import pair_indices
-from isingsample.samplers._fixed_point import DampedIteration
-from isingsample.samplers._mean_field_equation import Equation
+from isingsample.samplers.mean_field.equation import Equation
+from isingsample.samplers.mean_field.fixed_point import DampedIteration
 
 
 class Correlation(torch.autograd.Function):

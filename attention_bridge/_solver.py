@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from attention_bridge.couplings import Couplings
-from isingsample.samplers.exact import Exact
-from isingsample.samplers.transfer import Transfer
+from isingsample.samplers.exact.sampler import Exact
+from isingsample.samplers.transfer.sampler import Transfer
 
 # An operation of the window-by-window solver takes as long as this many in a matrix product.
 _WINDOW_COST = 128

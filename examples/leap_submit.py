@@ -26,9 +26,9 @@ import numpy as np
 
 from isingsample import IsingProblem, IsingSampleError, SampleResult, get_sampler
 from isingsample.errors import BackendError
-from isingsample.qpu_estimate import QPUEstimate
-from isingsample.qpu_job import QPUJob
-from isingsample.samplers.qpu import DWave
+from isingsample.samplers.qpu.estimate import QPUEstimate
+from isingsample.samplers.qpu.job import QPUJob
+from isingsample.samplers.qpu.sampler import DWave
 
 _FASTEST = 0.005  # microseconds
 

@@ -10,14 +10,15 @@ from isingsample.errors import IsingSampleError, MissingExtraError, TooLargeErro
 from isingsample.problem import IsingProblem
 from isingsample.registry import get_sampler, list_samplers
 from isingsample.result import SampleResult
-from isingsample.samplers.annealing import SimulatedAnnealing
-from isingsample.samplers.base import Minimizer, Sampler, Solution
-from isingsample.samplers.exact import Exact
-from isingsample.samplers.gibbs import Gibbs
-from isingsample.samplers.mean_field import MeanField
+from isingsample.samplers.base import Minimizer, Sampler
+from isingsample.samplers.exact.sampler import Exact
+from isingsample.samplers.mean_field.sampler import MeanField
+from isingsample.samplers.monte_carlo.annealing import SimulatedAnnealing
+from isingsample.samplers.monte_carlo.gibbs import Gibbs
+from isingsample.samplers.monte_carlo.tempering import ParallelTempering
 from isingsample.samplers.ocean import Dimod
-from isingsample.samplers.tempering import ParallelTempering
-from isingsample.samplers.transfer import Transfer
+from isingsample.samplers.solution import Solution
+from isingsample.samplers.transfer.sampler import Transfer
 
 __version__ = "0.1.0"
 

@@ -11,8 +11,8 @@ from rich.text import Text
 from isingsample._console import out
 from isingsample.mock_qpu import mock_dwave
 from isingsample.problem import IsingProblem
-from isingsample.qpu_settings import Setting, qpu_settings
-from isingsample.samplers.qpu import DWave
+from isingsample.samplers.qpu.sampler import DWave
+from isingsample.samplers.qpu.settings import Setting, qpu_settings
 
 dwave_app = typer.Typer(
     help="D-Wave annealers.", no_args_is_help=True, add_completion=False, rich_markup_mode=None

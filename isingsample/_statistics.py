@@ -17,7 +17,7 @@ from isingsample.problem import IsingProblem
 from isingsample.result import SampleResult
 from isingsample.samplers._pairs import shot_noise
 from isingsample.samplers.base import Sampler
-from isingsample.samplers.exact import Exact
+from isingsample.samplers.exact.sampler import Exact
 
 _ENTRIES = 2**24  # of temporary arrays
 _BYTES_EACH = 24  # of a product in a pattern: three floats while it is made

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from isingsample.samplers._mean_field_equation import Equation
+from isingsample.samplers.mean_field.equation import Equation
 
 
 def implicit(equation: Equation, m: Tensor, h: Tensor, *couplings: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 from isingsample.errors import BackendError, CredentialsError, IsingSampleError
 
 if TYPE_CHECKING:
-    from isingsample.qpu_job import QPUJob
+    from isingsample.samplers.qpu.job import QPUJob
 
 _BAD_INPUT = 2
 _NO_CREDENTIALS = 3

@@ -14,7 +14,7 @@ from isingsample.errors import WeakFieldWarning
 from isingsample.problem import IsingProblem
 from isingsample.result import SampleResult
 from isingsample.samplers.base import Sampler
-from isingsample.samplers.exact import Exact
+from isingsample.samplers.exact.sampler import Exact
 from isingsample.streams import Streams
 
 # Sets of exact samples that the expected shot noise is averaged over.

@@ -9,7 +9,7 @@ from isingsample.energies import spin_table
 from isingsample.errors import TooLargeError
 from isingsample.problem import IsingProblem
 from isingsample.samplers.base import check_has_distribution, check_is_problem
-from isingsample.samplers.exact import Exact
+from isingsample.samplers.exact.sampler import Exact
 
 _MAX_SPINS = 16
 

@@ -19,7 +19,8 @@ from isingsample._arrays import Array, like, namespace, to_numpy
 from isingsample._info import Info
 from isingsample.problem import IsingProblem
 from isingsample.result import SampleResult
-from isingsample.samplers.base import Sampler, Solution, check_has_distribution, check_is_problem
+from isingsample.samplers.base import Sampler, check_has_distribution, check_is_problem
+from isingsample.samplers.solution import Solution
 from isingsample.streams import Seed, Streams
 
 

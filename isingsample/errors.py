@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from isingsample.qpu_job import QPUJob
+    from isingsample.samplers.qpu.job import QPUJob
 
 
 class IsingSampleError(Exception):
@@ -32,8 +32,8 @@ class BackendError(IsingSampleError):
     """A remote solver could not be reached or used; the message says what to do.
 
     Attributes:
-        job: what has been sent so far (a `isingsample.qpu_job.QPUJob`), for `DWave.resume`;
-            None where nothing has been.
+        job: what has been sent so far (an `isingsample.samplers.qpu.job.QPUJob`), for
+            `DWave.resume`; None where nothing has been.
     """
 
     job: "QPUJob | None" = None

@@ -6,7 +6,7 @@ import numpy as np
 
 from isingsample.errors import TooLargeError
 from isingsample.problem import IsingProblem
-from isingsample.samplers.exact import Exact
+from isingsample.samplers.exact.sampler import Exact
 
 MAX_SPINS = 24
 # Step of the differences of ln Z, relative to 1/(width of the spectrum).

@@ -13,7 +13,7 @@ import numpy as np
 
 from isingsample import _validation as check
 from isingsample.errors import MissingExtraError
-from isingsample.samplers._schedules import annealing_betas
+from isingsample.samplers.monte_carlo.schedules import annealing_betas
 from isingsample.streams import Seed, Streams
 
 # The size of the machines in use: 4800, 5640 and 2048 qubits.

@@ -15,9 +15,10 @@ from isingsample.energies import interactions, spin_table
 from isingsample.errors import TooLargeError
 from isingsample.problem import IsingProblem
 from isingsample.result import SampleResult
-from isingsample.samplers._halves import slices
 from isingsample.samplers._inverse_cdf import invert
-from isingsample.samplers.base import Sampler, Solution, check_has_distribution
+from isingsample.samplers.base import Sampler, check_has_distribution
+from isingsample.samplers.exact.halves import slices
+from isingsample.samplers.solution import Solution
 from isingsample.streams import Seed, Streams
 
 # Streams of this module: no other purpose of a problem's randomness is as large.

@@ -65,34 +65,36 @@ class Entry:
 
 _NUMBA = ("numba", "arviz_stats")
 _BUILT_IN = (
-    Entry("exact", "isingsample.samplers.exact:Exact", "all moments exactly, up to 28 spins"),
+    Entry(
+        "exact", "isingsample.samplers.exact.sampler:Exact", "all moments exactly, up to 28 spins"
+    ),
     Entry(
         "transfer",
-        "isingsample.samplers.transfer:Transfer",
+        "isingsample.samplers.transfer.sampler:Transfer",
         "all moments exactly at any length, where couplings reach up to 16 spins",
     ),
     Entry(
         "mean_field",
-        "isingsample.samplers.mean_field:MeanField",
+        "isingsample.samplers.mean_field.sampler:MeanField",
         "mean field, naive or TAP, at any size; approximate",
     ),
     Entry(
         "gibbs",
-        "isingsample.samplers.gibbs:Gibbs",
+        "isingsample.samplers.monte_carlo.gibbs:Gibbs",
         "Gibbs sampling: many chains at beta",
         extra="numba",
         modules=_NUMBA,
     ),
     Entry(
         "sa",
-        "isingsample.samplers.annealing:SimulatedAnnealing",
+        "isingsample.samplers.monte_carlo.annealing:SimulatedAnnealing",
         "simulated annealing that ends at beta",
         extra="numba",
         modules=_NUMBA,
     ),
     Entry(
         "tempering",
-        "isingsample.samplers.tempering:ParallelTempering",
+        "isingsample.samplers.monte_carlo.tempering:ParallelTempering",
         "parallel tempering, for problems with deep valleys",
         extra="numba",
         modules=_NUMBA,
@@ -113,7 +115,7 @@ _BUILT_IN = (
     ),
     Entry(
         "dwave",
-        "isingsample.samplers.qpu:DWave",
+        "isingsample.samplers.qpu.sampler:DWave",
         "D-Wave quantum annealer (needs an API token)",
         extra="dwave",
         modules=("dimod", "dwave.system", "minorminer"),

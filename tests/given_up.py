@@ -7,8 +7,8 @@ from fake_sapi import TOKEN, FakeSapi
 
 from isingsample import IsingProblem
 from isingsample.errors import BackendTimeoutError
-from isingsample.qpu_job import QPUJob
-from isingsample.samplers.qpu import DWave
+from isingsample.samplers.qpu.job import QPUJob
+from isingsample.samplers.qpu.sampler import DWave
 
 
 def given_up(sapi: FakeSapi, problem: IsingProblem, **options: Any) -> QPUJob:

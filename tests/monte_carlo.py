@@ -10,10 +10,10 @@ from scipy import stats
 from isingsample import IsingProblem
 from isingsample.compare import state_histogram
 from isingsample.energies import spin_table
-from isingsample.samplers._chains import ChainSampler
-from isingsample.samplers.annealing import SimulatedAnnealing
-from isingsample.samplers.gibbs import Gibbs
-from isingsample.samplers.tempering import ParallelTempering
+from isingsample.samplers.monte_carlo.annealing import SimulatedAnnealing
+from isingsample.samplers.monte_carlo.chains import ChainSampler
+from isingsample.samplers.monte_carlo.gibbs import Gibbs
+from isingsample.samplers.monte_carlo.tempering import ParallelTempering
 
 MONTE_CARLO: dict[str, Callable[..., ChainSampler]] = {
     "gibbs": Gibbs,

@@ -9,8 +9,8 @@ from monte_carlo import assert_distribution, boltzmann, glass, ignore_unconverge
 
 from isingsample import IsingProblem
 from isingsample.blocks import split
-from isingsample.samplers._schedules import optimising_betas, optimising_range
-from isingsample.samplers.annealing import SimulatedAnnealing
+from isingsample.samplers.monte_carlo.annealing import SimulatedAnnealing
+from isingsample.samplers.monte_carlo.schedules import optimising_betas, optimising_range
 
 
 @pytest.mark.parametrize(

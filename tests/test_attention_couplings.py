@@ -18,7 +18,7 @@ from attention_bridge import (
     symmetrised,
 )
 from isingsample import Exact
-from isingsample.samplers.transfer import Transfer
+from isingsample.samplers.transfer.sampler import Transfer
 
 pytestmark = pytest.mark.usefixtures("seeded")
 

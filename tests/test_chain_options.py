@@ -14,9 +14,9 @@ from monte_carlo import (
 from strategies import LIBRARIES, in_library
 
 from isingsample import Exact, IsingProblem
-from isingsample.samplers.annealing import SimulatedAnnealing
-from isingsample.samplers.gibbs import Gibbs
-from isingsample.samplers.tempering import ParallelTempering
+from isingsample.samplers.monte_carlo.annealing import SimulatedAnnealing
+from isingsample.samplers.monte_carlo.gibbs import Gibbs
+from isingsample.samplers.monte_carlo.tempering import ParallelTempering
 
 
 @monte_carlo

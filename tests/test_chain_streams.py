@@ -14,8 +14,8 @@ from monte_carlo import (
 )
 
 from isingsample import IsingProblem
-from isingsample.samplers.gibbs import Gibbs
-from isingsample.samplers.tempering import ParallelTempering
+from isingsample.samplers.monte_carlo.gibbs import Gibbs
+from isingsample.samplers.monte_carlo.tempering import ParallelTempering
 
 
 @monte_carlo
@@ -59,7 +59,7 @@ def test_streams_differ(make: Callable[..., Any]) -> None:
 
 def test_two_processes_draw_the_same() -> None:
     code = (
-        "from isingsample import IsingProblem; from isingsample.samplers.gibbs import Gibbs;"
+        "from isingsample import Gibbs, IsingProblem;"
         "print(Gibbs(num_reads=3).sample(IsingProblem([[0.1] * 9] * 2), seed=2**80)"
         ".samples.tolist())"
     )
@@ -70,8 +70,8 @@ def test_two_processes_draw_the_same() -> None:
 
 def test_a_forked_process_samples_too() -> None:
     code = (
-        "import os; from isingsample import IsingProblem; from isingsample.samplers.gibbs import "
-        "Gibbs; p = IsingProblem([[0.1] * 9] * 99); s = Gibbs(num_reads=3); s.sample(p, seed=1)\n"
+        "import os; from isingsample import Gibbs, IsingProblem; "
+        "p = IsingProblem([[0.1] * 9] * 99); s = Gibbs(num_reads=3); s.sample(p, seed=1)\n"
         "pid = os.fork()\n"
         "if not pid: s.sample(p, seed=1); os._exit(7)\n"
         "print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))"

@@ -21,8 +21,8 @@ from strategies import problems
 from isingsample import Exact, IsingProblem
 from isingsample._arrays import is_torch, to_numpy
 from isingsample.energies import spin_table
-from isingsample.samplers.gibbs import Gibbs
-from isingsample.samplers.tempering import ParallelTempering
+from isingsample.samplers.monte_carlo.gibbs import Gibbs
+from isingsample.samplers.monte_carlo.tempering import ParallelTempering
 from isingsample.testing import enumerate_moments
 
 READS = 4000

@@ -8,8 +8,8 @@ import pytest
 from dwave.graphs import zephyr_graph
 from minorminer import busclique
 
-from isingsample.samplers._structure import Structure
-from isingsample.samplers._tiles import find_tiles
+from isingsample.samplers.qpu.structure import Structure
+from isingsample.samplers.qpu.tiles import find_tiles
 
 
 def test_a_full_cache_that_lost_a_file_is_left_alone(

@@ -11,8 +11,8 @@ import pytest
 from monte_carlo import glass
 
 from isingsample import IsingProblem, MissingExtraError
-from isingsample.samplers._diagnostics import chain_diagnostics, warn_unless_converged
-from isingsample.samplers.gibbs import Gibbs
+from isingsample.samplers.monte_carlo.diagnostics import chain_diagnostics, warn_unless_converged
+from isingsample.samplers.monte_carlo.gibbs import Gibbs
 
 
 def diagnosed(series: np.ndarray, reads: int) -> Any:
@@ -136,7 +136,7 @@ def test_without_the_extra_it_says_how_to_install_it(module: str) -> None:
     code = (
         f"import sys; sys.modules[{module!r}] = None\n"
         "from isingsample import IsingProblem, MissingExtraError\n"
-        "from isingsample.samplers.gibbs import Gibbs\n"
+        "from isingsample.samplers.monte_carlo.gibbs import Gibbs\n"
         "try: Gibbs().sample(IsingProblem([0.0])).info['ess']\n"
         "except MissingExtraError as error: print(error)"
     )

@@ -10,8 +10,8 @@ from dwave.system import DWaveSampler
 from fake_sapi import TOKEN, FakeSapi, Fault
 
 from isingsample.formats import load_problem
-from isingsample.qpu_job import QPUJob
-from isingsample.samplers.qpu import DWave
+from isingsample.samplers.qpu.job import QPUJob
+from isingsample.samplers.qpu.sampler import DWave
 
 
 def rows(text: str) -> dict[str, list[str]]:

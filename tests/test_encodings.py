@@ -14,7 +14,7 @@ from isingsample.distance import distance_to_boltzmann
 from isingsample.encodings import GaugeSpin, with_gauge_spin, without_gauge_spin
 from isingsample.energies import spin_table
 from isingsample.samplers.dqa import DQA
-from isingsample.samplers.mean_field import MeanField
+from isingsample.samplers.mean_field.sampler import MeanField
 from isingsample.testing import enumerate_moments
 
 

@@ -13,8 +13,9 @@ from strategies import LIBRARIES, in_library, problems, symmetric
 from isingsample import Exact, IsingProblem, TooLargeError
 from isingsample._arrays import is_torch, to_numpy
 from isingsample.energies import spin_table
-from isingsample.samplers import _halves, exact
-from isingsample.samplers.exact import moments_unchecked
+from isingsample.samplers.exact import halves
+from isingsample.samplers.exact import sampler as exact
+from isingsample.samplers.exact.sampler import moments_unchecked
 from isingsample.testing import enumerate_moments
 
 
@@ -47,7 +48,7 @@ def test_odd_and_even_halves_with_triples(rng: np.random.Generator, num_spins: i
 @given(problems(max_spins=5, batches=((), (9,), (3, 4))))
 def test_small_chunks_change_nothing(problem: IsingProblem) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_halves, "CHUNK_ENTRIES", 2**4)
+        patch.setattr(halves, "CHUNK_ENTRIES", 2**4)
         assert_exact(problem)
 
 

@@ -19,9 +19,9 @@ import isingsample
 from isingsample import Exact, IsingProblem, TooLargeError, _progress
 from isingsample._arrays import to_numpy
 from isingsample.blocks import split
-from isingsample.samplers import _halves, _marginals
-from isingsample.samplers._halves import Halves
-from isingsample.samplers.transfer import Transfer
+from isingsample.samplers.exact import halves, marginals
+from isingsample.samplers.exact.halves import Halves
+from isingsample.samplers.transfer.sampler import Transfer
 
 MIB = 2**20
 
@@ -30,8 +30,8 @@ MIB = 2**20
 def cut_finely() -> Iterator[None]:
     """Tables in several blocks of rows, and fields as outer products, where spins are few."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_halves, "CHUNK_ENTRIES", 2**4)
-        patch.setattr(_halves, "_INNER_SPINS", 1)
+        patch.setattr(halves, "CHUNK_ENTRIES", 2**4)
+        patch.setattr(halves, "_INNER_SPINS", 1)
         yield
 
 
@@ -40,7 +40,7 @@ def in_the_log_domain() -> Iterator[None]:
     """No query counts as safe for products."""
     with pytest.MonkeyPatch.context() as patch:
         for dtype in ("float32", "float64"):
-            patch.setitem(_marginals._SAFE_SUM, dtype, np.inf)
+            patch.setitem(marginals._SAFE_SUM, dtype, np.inf)
         yield
 
 

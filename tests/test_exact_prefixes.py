@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from isingsample import Exact, IsingProblem
 from isingsample.blocks import Block
 from isingsample.prefix_blocks import PrefixBlock, prefixes
-from isingsample.samplers import _prefixes
+from isingsample.samplers.exact import prefix_moments
 from isingsample.testing import enumerate_moments
 
 torch = pytest.importorskip("torch")
@@ -89,7 +89,7 @@ def test_gradients_are_those_of_the_formula(lengths, monkeypatch):
         return torch.autograd.grad(loss, (h, J))
 
     by_hand = grads()
-    monkeypatch.setattr(_prefixes, "MAX_SPINS", 0)
+    monkeypatch.setattr(prefix_moments, "MAX_SPINS", 0)
     for ours, expected in zip(by_hand, grads(), strict=True):
         torch.testing.assert_close(ours, expected)
 
@@ -151,7 +151,7 @@ def test_large_batches_come_in_steps(monkeypatch):
     moments = moments_of(batch.present)
     h, J = leaves(batch)
     whole = torch.autograd.grad(moments(h, J)[0].square().sum(), (h, J))
-    monkeypatch.setattr(_prefixes, "_STEP_ENTRIES", 100)
+    monkeypatch.setattr(prefix_moments, "_STEP_ENTRIES", 100)
     for ours, expected in zip(
         torch.autograd.grad(moments(h, J)[0].square().sum(), (h, J)), whole, strict=True
     ):

@@ -12,8 +12,8 @@ from strategies import LIBRARIES, in_library, problems, symmetric
 
 from isingsample import Exact, IsingProblem
 from isingsample._arrays import to_numpy
-from isingsample.samplers import _halves
 from isingsample.samplers._inverse_cdf import invert
+from isingsample.samplers.exact import halves
 from isingsample.testing import enumerate_moments
 
 READS = 20_000
@@ -123,7 +123,7 @@ def test_samples_of_strong_couplings_against_their_fields() -> None:
 def test_samples_do_not_depend_on_how_the_work_is_cut(problem: IsingProblem) -> None:
     whole = Exact(num_reads=5).sample(problem, seed=3).samples
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_halves, "CHUNK_ENTRIES", 2**4)
+        patch.setattr(halves, "CHUNK_ENTRIES", 2**4)
         pieces = Exact(num_reads=5).sample(problem, seed=3).samples
     np.testing.assert_array_equal(pieces, whole)
 

@@ -12,14 +12,16 @@ from monte_carlo import assert_distribution, boltzmann, glass
 
 from isingsample import IsingProblem
 from isingsample.blocks import split
-from isingsample.samplers import _anneal_runs, _kernel_inputs, _kernel_runs, _kernels, _ladder_runs
-from isingsample.samplers._chain_moments import blank_tally
-from isingsample.samplers._kernel_inputs import kernel_inputs
 from isingsample.samplers._threads import LANES
+from isingsample.samplers.monte_carlo import anneal_runs, kernel_runs, ladder_runs
+from isingsample.samplers.monte_carlo import kernel_inputs as _kernel_inputs
+from isingsample.samplers.monte_carlo import kernels as _kernels
+from isingsample.samplers.monte_carlo.chain_moments import blank_tally
+from isingsample.samplers.monte_carlo.kernel_inputs import kernel_inputs
 from isingsample.streams import Streams, philox
 
 MASK = 2**32 - 1
-KERNELS = (_kernels, _kernel_runs, _anneal_runs, _ladder_runs)
+KERNELS = (_kernels, kernel_runs, anneal_runs, ladder_runs)
 GO_ON = np.zeros(1, np.uint8)
 
 
@@ -151,8 +153,8 @@ def chain_arguments(runs: Any, problem: IsingProblem, fresh: bool) -> list[Any]:
 
 def test_sums_of_many_sweeps_are_carried_over(plain: Any) -> None:
     """As if whole numbers of float32 ended after two sweeps."""
-    compiled = chain_arguments(_kernel_runs, glass(4, batch=(2,)), True)
-    _kernel_runs.run_chains(*compiled)
+    compiled = chain_arguments(kernel_runs, glass(4, batch=(2,)), True)
+    kernel_runs.run_chains(*compiled)
     plain[1].EXACT_SWEEPS = 2
     python = chain_arguments(plain[1], glass(4, batch=(2,)), True)
     plain[1].run_chains(*python)
@@ -163,8 +165,8 @@ def test_sums_of_many_sweeps_are_carried_over(plain: Any) -> None:
 @pytest.mark.parametrize("fresh", [True, False])
 def test_chains_in_plain_python_are_those_compiled(plain: Any, fresh: bool) -> None:
     problem = glass(4, batch=(2,), K=0.3)
-    compiled = chain_arguments(_kernel_runs, problem, fresh)
-    _kernel_runs.run_chains(*compiled)
+    compiled = chain_arguments(kernel_runs, problem, fresh)
+    kernel_runs.run_chains(*compiled)
     python = chain_arguments(plain[1], problem, fresh)
     plain[1].run_chains(*python)
     np.testing.assert_array_equal(python[-2], compiled[-2])
@@ -174,7 +176,7 @@ def test_chains_in_plain_python_are_those_compiled(plain: Any, fresh: bool) -> N
 
 def test_ladders_in_plain_python_are_those_compiled(plain: Any) -> None:
     found = []
-    for runs, ladders in ((_kernel_runs, _ladder_runs), (plain[1], plain[3])):
+    for runs, ladders in ((kernel_runs, ladder_runs), (plain[1], plain[3])):
         problems, couplings = kernel_inputs(split(glass(3, batch=(2,)))[0], Streams.from_seed(3))
         rungs = np.empty((2, 2, 4, 3), np.int8)
         accepted, lowest = np.zeros((2, 3), np.int64), np.empty((2, 3), np.int8)
@@ -207,7 +209,7 @@ def test_anneals_in_plain_python_are_those_compiled(plain: Any, fresh: bool) -> 
     problems, couplings = kernel_inputs(split(glass(4, batch=(2,), K=0.3))[0], Streams.from_seed(3))
     betas = np.array([[0.1, 1.0, 2.0, np.inf], [0.2, 0.1, 1.0, 2.0]])
     found = []
-    for runs in (_anneal_runs, plain[2]):
+    for runs in (anneal_runs, plain[2]):
         samples = np.ones((2, 3, 4), np.int8)
         runs.run_anneals(0, 2, GO_ON, problems, couplings, betas, True, fresh, samples)
         found.append(samples)
@@ -222,7 +224,7 @@ def test_metropolis_leaves_boltzmann_as_it_is(K: float, random_order: bool) -> N
     problems, couplings = kernel_inputs(split(problem)[0], Streams.from_seed(1))
     samples = np.empty((1, reads, 5), np.int8)
     betas, tasks = np.full((1, 60), 0.8), -(-reads // LANES)
-    _anneal_runs.run_anneals(
+    anneal_runs.run_anneals(
         0, tasks, GO_ON, problems, couplings, betas, random_order, True, samples
     )
     assert_distribution(samples[0], boltzmann(problem, 0.8))

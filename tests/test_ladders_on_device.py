@@ -18,8 +18,8 @@ from isingsample import Exact, IsingProblem, ParallelTempering
 from isingsample._arrays import to_numpy
 from isingsample.blocks import Block, split
 from isingsample.energies import spin_table
-from isingsample.samplers._device_sweeps import Replicas
-from isingsample.samplers._ladders_on_device import Ladders, LaddersOnDevice, Swept
+from isingsample.samplers.monte_carlo.device_sweeps import Replicas
+from isingsample.samplers.monte_carlo.ladders_on_device import Ladders, LaddersOnDevice, Swept
 from isingsample.streams import Streams
 
 READS = 4000

@@ -12,7 +12,7 @@ from test_import import loaded_by
 
 from isingsample import IsingProblem, get_sampler
 from isingsample._arrays import is_torch, namespace, to_numpy
-from isingsample.samplers.mean_field import ORDERS, MeanField
+from isingsample.samplers.mean_field.sampler import ORDERS, MeanField
 from isingsample.testing import enumerate_moments
 
 WEAK = (0.0, 0.01, 0.1)

@@ -8,7 +8,7 @@ from fixtures import ASYM3
 from strategies import symmetric
 
 from isingsample import IsingProblem
-from isingsample.samplers.mean_field import ORDERS, MeanField
+from isingsample.samplers.mean_field.sampler import ORDERS, MeanField
 
 torch = pytest.importorskip("torch")
 gradcheck, gradgradcheck = torch.autograd.gradcheck, torch.autograd.gradgradcheck

@@ -16,7 +16,7 @@ from isingsample.errors import IsingSampleError
 from isingsample.interop import as_dimod
 from isingsample.mock_qpu import mock_dwave
 from isingsample.samplers.ocean import Dimod
-from isingsample.samplers.qpu import DWave
+from isingsample.samplers.qpu.sampler import DWave
 
 # The mock
 

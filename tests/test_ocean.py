@@ -14,7 +14,7 @@ from strategies import problems
 
 from isingsample import IsingProblem, IsingSampleError, Minimizer, TooLargeError, get_sampler
 from isingsample.interop import from_bqm
-from isingsample.samplers.annealing import SimulatedAnnealing
+from isingsample.samplers.monte_carlo.annealing import SimulatedAnnealing
 from isingsample.samplers.ocean import Dimod
 from isingsample.testing import enumerate_moments
 

@@ -22,11 +22,11 @@ from strategies import LIBRARIES
 from isingsample import Exact, IsingProblem
 from isingsample._arrays import is_torch, to_numpy
 from isingsample.blocks import split
-from isingsample.samplers._device_sweeps import Replicas
-from isingsample.samplers.annealing import SimulatedAnnealing
 from isingsample.samplers.base import Minimizer
-from isingsample.samplers.gibbs import Gibbs
-from isingsample.samplers.tempering import ParallelTempering
+from isingsample.samplers.monte_carlo.annealing import SimulatedAnnealing
+from isingsample.samplers.monte_carlo.device_sweeps import Replicas
+from isingsample.samplers.monte_carlo.gibbs import Gibbs
+from isingsample.samplers.monte_carlo.tempering import ParallelTempering
 from isingsample.streams import philox
 
 READS = 4000
@@ -171,7 +171,7 @@ def test_on_a_gpu(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the kernels of the host, which nothing here needs."""
     known = KNOWN["ASYM3"]
     problem = cuda(known.problem())
-    monkeypatch.setitem(sys.modules, "isingsample.samplers._kernel_runs", None)
+    monkeypatch.setitem(sys.modules, "isingsample.samplers.monte_carlo.kernel_runs", None)
     sampler = make(num_reads=READS)
     result = sampler.sample(problem, seed=1)
     assert result.magnetization.device.type == result.samples.device.type == "cuda"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from isingsample.mock_qpu import mock_dwave
-from isingsample.samplers.qpu import DWave
+from isingsample.samplers.qpu.sampler import DWave
 
 torch = pytest.importorskip("torch")
 from attention_bridge import BoltzmannAttention  # noqa: E402

@@ -17,8 +17,8 @@ from strategies import symmetric
 from isingsample import IsingProblem
 from isingsample.interop import from_bqm
 from isingsample.mock_qpu import mock_dwave
-from isingsample.samplers import _qpu_client, _qpu_submissions
-from isingsample.samplers.qpu import DWave
+from isingsample.samplers.qpu import client, submissions
+from isingsample.samplers.qpu.sampler import DWave
 from isingsample.testing import enumerate_moments
 
 
@@ -56,7 +56,7 @@ def test_answers_come_back_in_order_however_late() -> None:
 
 
 def test_problems_at_the_solver_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_qpu_submissions, "_MAX_WAITING", 4)
+    monkeypatch.setattr(submissions, "_MAX_WAITING", 4)
     pending: list[int] = []
 
     class Counting(Recorder):
@@ -205,8 +205,8 @@ def test_info() -> None:
 
 def test_tiles_are_found_once_for_a_structure(monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[Any] = []
-    find = _qpu_client.find_tiles
-    monkeypatch.setattr(_qpu_client, "find_tiles", lambda s, *a: found.append(s) or find(s, *a))
+    find = client.find_tiles
+    monkeypatch.setattr(client, "find_tiles", lambda s, *a: found.append(s) or find(s, *a))
     sampler = DWave(child=Recorder(), num_reads=1)
     first = sampler.sample(ASYM3.problem())
     again = sampler.sample(IsingProblem(-ASYM3.h, -2 * ASYM3.J))
@@ -217,7 +217,7 @@ def test_tiles_are_found_once_for_a_structure(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_few_layouts_are_kept_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_qpu_client, "_MAX_LAYOUTS", 2)
+    monkeypatch.setattr(client, "_MAX_LAYOUTS", 2)
     sampler = DWave(child=Recorder(), num_reads=1)
     for num_spins in (1, 2, 3, 1):
         sampler.sample(IsingProblem(np.zeros(num_spins)))

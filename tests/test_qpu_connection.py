@@ -28,8 +28,8 @@ from isingsample.errors import (
     IsingSampleError,
 )
 from isingsample.mock_qpu import mock_dwave
-from isingsample.samplers import qpu
-from isingsample.samplers.qpu import DWave
+from isingsample.samplers.qpu import sampler as qpu
+from isingsample.samplers.qpu.sampler import DWave
 
 # The connection
 
@@ -212,7 +212,7 @@ def test_ocean_is_imported_only_in_use() -> None:
     code = """
 import sys
 import isingsample
-from isingsample.samplers.qpu import DWave
+from isingsample.samplers.qpu.sampler import DWave
 import isingsample.mock_qpu
 sampler = isingsample.get_sampler("dwave", num_reads=5)
 assert "dwave" in isingsample.list_samplers() and isingsample.list_samplers()["dwave"].available

@@ -8,7 +8,7 @@ from qpu_standins import Recorder
 
 from isingsample import IsingProblem
 from isingsample.mock_qpu import mock_dwave
-from isingsample.samplers.qpu import DWave
+from isingsample.samplers.qpu.sampler import DWave
 
 CLIQUE = 0.1 * (np.ones((8, 8)) - np.eye(8))
 

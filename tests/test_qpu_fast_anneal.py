@@ -11,7 +11,7 @@ from strategies import symmetric
 
 from isingsample import IsingProblem
 from isingsample.mock_qpu import mock_dwave
-from isingsample.samplers.qpu import DWave
+from isingsample.samplers.qpu.sampler import DWave
 from isingsample.testing import enumerate_moments
 
 

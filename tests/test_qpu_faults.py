@@ -24,8 +24,8 @@ from isingsample.errors import (
     CredentialsError,
     ProblemFailedError,
 )
-from isingsample.samplers import _qpu_submissions
-from isingsample.samplers.qpu import DWave
+from isingsample.samplers.qpu import submissions
+from isingsample.samplers.qpu.sampler import DWave
 
 SUBMIT = "POST .*problems/"
 POLL = r"GET .*problems/\?"
@@ -40,7 +40,7 @@ def sampler(sapi: FakeSapi) -> Iterator[DWave]:
 
 @pytest.fixture
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_qpu_submissions, "_PAUSES_SECONDS", (0.01, 0.02, 0.03))
+    monkeypatch.setattr(submissions, "_PAUSES_SECONDS", (0.01, 0.02, 0.03))
 
 
 def spelled(queries: int) -> IsingProblem:

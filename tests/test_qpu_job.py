@@ -13,9 +13,9 @@ from given_up import given_up
 from qpu_standins import Recorder
 
 from isingsample.errors import BackendInterrupt, BackendTimeoutError
-from isingsample.qpu_job import QPUJob
-from isingsample.samplers._qpu_journal import Journal
-from isingsample.samplers.qpu import DWave
+from isingsample.samplers.qpu.job import QPUJob
+from isingsample.samplers.qpu.journal import Journal
+from isingsample.samplers.qpu.sampler import DWave
 
 
 def test_a_second_control_c_loses_no_ids() -> None:

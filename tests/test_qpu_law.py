@@ -8,9 +8,9 @@ from strategies import symmetric
 
 from isingsample import IsingProblem
 from isingsample.mock_qpu import mock_dwave
-from isingsample.samplers._layout import Layout
-from isingsample.samplers._structure import Structure
-from isingsample.samplers.qpu import DWave
+from isingsample.samplers.qpu.layout import Layout
+from isingsample.samplers.qpu.sampler import DWave
+from isingsample.samplers.qpu.structure import Structure
 from isingsample.testing import enumerate_moments
 
 # The law

@@ -11,7 +11,7 @@ from fixtures import PAIR, three_body
 from qpu_standins import Recorder
 
 from isingsample import IsingProblem
-from isingsample.samplers.qpu import DWave
+from isingsample.samplers.qpu.sampler import DWave
 
 
 @pytest.mark.parametrize(

@@ -20,10 +20,10 @@ from qpu_standins import Recorder
 
 from isingsample import IsingProblem, SampleResult
 from isingsample.errors import BackendError, BackendTimeoutError, ProblemFailedError
-from isingsample.qpu_calibration import QPUCalibration, store_scale
-from isingsample.qpu_job import QPUJob
-from isingsample.samplers import _qpu_submissions
-from isingsample.samplers.qpu import DWave
+from isingsample.samplers.qpu import submissions
+from isingsample.samplers.qpu.calibration import QPUCalibration, store_scale
+from isingsample.samplers.qpu.job import QPUJob
+from isingsample.samplers.qpu.sampler import DWave
 
 SUBMIT = "POST .*problems/"
 
@@ -119,8 +119,8 @@ def test_a_service_that_is_lost_amid_a_batch(
     sapi: FakeSapi, problem: IsingProblem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Three problems get through, then nothing does. What finished is not submitted again."""
-    monkeypatch.setattr(_qpu_submissions, "_MAX_WAITING", 1)
-    monkeypatch.setattr(_qpu_submissions, "_PAUSES_SECONDS", (0.01,))
+    monkeypatch.setattr(submissions, "_MAX_WAITING", 1)
+    monkeypatch.setattr(submissions, "_PAUSES_SECONDS", (0.01,))
     with DWave(token=TOKEN, max_tiles=1, num_reads=20) as sampler:
         expected = sampler.sample(problem, seed=1)
         sapi.jobs.clear()
@@ -209,7 +209,7 @@ def test_minimize_resumes_too(sapi: FakeSapi, sampler: DWave, problem: IsingProb
 SCRIPT = """
 import numpy as np, sys
 from isingsample import IsingProblem
-from isingsample.samplers.qpu import DWave
+from isingsample.samplers.qpu.sampler import DWave
 try:
     with DWave(num_reads=20, max_tiles=1, annealing_time=5.0) as sampler:
         with np.load("problem.npz") as arrays:

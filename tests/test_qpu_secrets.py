@@ -15,8 +15,8 @@ from qpu_standins import Recorder
 
 from isingsample import IsingProblem
 from isingsample.errors import BackendError
-from isingsample.samplers import _qpu_submissions
-from isingsample.samplers.qpu import DWave
+from isingsample.samplers.qpu import submissions
+from isingsample.samplers.qpu.sampler import DWave
 
 SUBMIT = "POST .*problems/"
 ECHO = f"token {TOKEN} is a secret"
@@ -27,7 +27,7 @@ def sampler(
     request: pytest.FixtureRequest, nowhere: Path, sapi: FakeSapi, monkeypatch: pytest.MonkeyPatch
 ) -> DWave:
     """A sampler that has its token from each of the places where it can come from."""
-    monkeypatch.setattr(_qpu_submissions, "_PAUSES_SECONDS", ())
+    monkeypatch.setattr(submissions, "_PAUSES_SECONDS", ())
     if request.param == "keyword":
         return DWave(token=TOKEN, timeout=0.3, num_reads=5)
     if request.param == "environment":

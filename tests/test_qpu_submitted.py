@@ -16,7 +16,7 @@ from strategies import symmetric
 
 from isingsample import IsingProblem
 from isingsample.interop import bqm_of
-from isingsample.samplers.qpu import DWave
+from isingsample.samplers.qpu.sampler import DWave
 
 
 def test_the_submitted_model_is_oceans_own(rng: np.random.Generator) -> None:

@@ -17,16 +17,16 @@ from isingsample import IsingProblem, SampleResult
 from isingsample.effective_beta import EffectiveBeta
 from isingsample.errors import BackendError
 from isingsample.mock_qpu import mock_dwave
-from isingsample.qpu_calibration import (
+from isingsample.refine import Refine
+from isingsample.samplers.qpu import calls as _qpu_calls
+from isingsample.samplers.qpu.calibration import (
     QPUCalibration,
     measured_beta,
     search,
     store_scale,
     stored_scale,
 )
-from isingsample.refine import Refine
-from isingsample.samplers import _qpu_calls
-from isingsample.samplers.qpu import DWave
+from isingsample.samplers.qpu.sampler import DWave
 from isingsample.testing import enumerate_moments
 
 

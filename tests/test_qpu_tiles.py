@@ -17,12 +17,13 @@ from strategies import symmetric
 
 from isingsample import IsingProblem
 from isingsample.mock_qpu import mock_dwave
-from isingsample.samplers import _qpu_client, _tiles
-from isingsample.samplers._layout import Layout
-from isingsample.samplers._layout_cache import graph_hash
-from isingsample.samplers._structure import Structure
-from isingsample.samplers._tiles import find_tiles
-from isingsample.samplers.qpu import DWave
+from isingsample.samplers.qpu import client
+from isingsample.samplers.qpu import tiles as _tiles
+from isingsample.samplers.qpu.layout import Layout
+from isingsample.samplers.qpu.layout_cache import graph_hash
+from isingsample.samplers.qpu.sampler import DWave
+from isingsample.samplers.qpu.structure import Structure
+from isingsample.samplers.qpu.tiles import find_tiles
 from isingsample.testing import enumerate_moments
 
 
@@ -177,8 +178,8 @@ def test_sparse_problems_keep_their_own_graph(rng: np.random.Generator) -> None:
 def searches(monkeypatch: pytest.MonkeyPatch) -> list[Structure]:
     """The structures that were searched for."""
     found: list[Structure] = []
-    find = _qpu_client.find_tiles
-    monkeypatch.setattr(_qpu_client, "find_tiles", lambda s, *a: found.append(s) or find(s, *a))
+    find = client.find_tiles
+    monkeypatch.setattr(client, "find_tiles", lambda s, *a: found.append(s) or find(s, *a))
     return found
 
 

@@ -9,7 +9,7 @@ import pytest
 from isingsample import Exact, MissingExtraError, Sampler, get_sampler, list_samplers, registry
 from isingsample.blocks import Block
 from isingsample.registry import Entry
-from isingsample.samplers.base import Solution
+from isingsample.samplers.solution import Solution
 from isingsample.streams import Streams
 
 

@@ -31,8 +31,8 @@ from isingsample import (
 from isingsample.couplings import SparseCouplings
 from isingsample.effective_beta import effective_beta
 from isingsample.mock_qpu import mock_dwave
-from isingsample.qpu_job import fingerprint
-from isingsample.samplers.qpu import DWave
+from isingsample.samplers.qpu.job import fingerprint
+from isingsample.samplers.qpu.sampler import DWave
 from isingsample.testing import enumerate_moments
 
 WEAK = (0.0, 0.01, 0.3, 1.0)

@@ -10,10 +10,10 @@ from monte_carlo import assert_distribution, assert_within_errors, boltzmann, gl
 
 from isingsample import Exact, IsingProblem
 from isingsample.blocks import split
-from isingsample.samplers._ladders import adapted, first_ladder
-from isingsample.samplers.annealing import SimulatedAnnealing
-from isingsample.samplers.gibbs import Gibbs
-from isingsample.samplers.tempering import ParallelTempering
+from isingsample.samplers.monte_carlo.annealing import SimulatedAnnealing
+from isingsample.samplers.monte_carlo.gibbs import Gibbs
+from isingsample.samplers.monte_carlo.ladders import adapted, first_ladder
+from isingsample.samplers.monte_carlo.tempering import ParallelTempering
 from isingsample.streams import Streams
 
 

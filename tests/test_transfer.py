@@ -15,8 +15,8 @@ from strategies import LIBRARIES, in_library
 from isingsample import Exact, IsingProblem, TooLargeError, get_sampler
 from isingsample._arrays import to_numpy
 from isingsample.interop import to_bqm
-from isingsample.samplers import transfer
-from isingsample.samplers.transfer import Transfer
+from isingsample.samplers.transfer import sampler as transfer
+from isingsample.samplers.transfer.sampler import Transfer
 from isingsample.testing import enumerate_moments
 
 

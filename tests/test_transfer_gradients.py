@@ -8,7 +8,7 @@ from banded import band
 from fixtures import ASYM3, ASYM3_BY_J01, ASYM3_JACOBIAN
 
 from isingsample import Exact, IsingProblem, Sampler, TooLargeError
-from isingsample.samplers.transfer import Transfer
+from isingsample.samplers.transfer.sampler import Transfer
 
 torch = pytest.importorskip("torch")
 gradcheck, gradgradcheck = torch.autograd.gradcheck, torch.autograd.gradgradcheck

@@ -13,8 +13,8 @@ from strategies import LIBRARIES, in_library
 
 from isingsample import Exact, IsingProblem, Sampler
 from isingsample.prefix_blocks import PrefixBlock, prefixes
-from isingsample.samplers import transfer
-from isingsample.samplers.transfer import Transfer
+from isingsample.samplers.transfer import sampler as transfer
+from isingsample.samplers.transfer.sampler import Transfer
 from isingsample.testing import enumerate_moments
 
 

@@ -10,8 +10,8 @@ from strategies import LIBRARIES, in_library
 
 from isingsample import Exact, IsingProblem
 from isingsample._arrays import to_numpy
-from isingsample.samplers import transfer
-from isingsample.samplers.transfer import Transfer
+from isingsample.samplers.transfer import sampler as transfer
+from isingsample.samplers.transfer.sampler import Transfer
 
 READS = 20_000
 

@@ -19,8 +19,8 @@ from isingsample.blocks import Block
 from isingsample.errors import IsingSampleError, TooLargeError
 from isingsample.interop import bqm_of
 from isingsample.problem import IsingProblem
-from isingsample.samplers._schedules import annealing_betas
 from isingsample.samplers.base import Sampler
+from isingsample.samplers.monte_carlo.schedules import annealing_betas
 from isingsample.streams import Streams
 
 # ExactSolver holds all 2**n rows; this many take 1.4 GB.

@@ -16,7 +16,8 @@ from isingsample.samplers._children import (
     refuse_three_body,
     treatment,
 )
-from isingsample.samplers.base import Minimizer, Solution
+from isingsample.samplers.base import Minimizer
+from isingsample.samplers.solution import Solution
 from isingsample.streams import Streams
 
 _CHILD_MODULES = ("dwave.samplers", "dimod")

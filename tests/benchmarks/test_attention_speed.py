@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from attention_bridge import BoltzmannAttention, parameter_groups
 from isingsample import get_sampler
-from isingsample.samplers.transfer import Transfer
+from isingsample.samplers.transfer.sampler import Transfer
 
 pytestmark = pytest.mark.benchmark
 

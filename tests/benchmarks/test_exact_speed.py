@@ -14,7 +14,7 @@ import torch
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from isingsample import Exact, IsingProblem
-from isingsample.samplers.exact import moments_unchecked
+from isingsample.samplers.exact.sampler import moments_unchecked
 
 pytestmark = pytest.mark.benchmark
 

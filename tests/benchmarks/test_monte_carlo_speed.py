@@ -18,9 +18,9 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from isingsample import Exact, IsingProblem
 from isingsample.interop import to_bqm
-from isingsample.samplers.annealing import SimulatedAnnealing
-from isingsample.samplers.gibbs import Gibbs
-from isingsample.samplers.tempering import ParallelTempering
+from isingsample.samplers.monte_carlo.annealing import SimulatedAnnealing
+from isingsample.samplers.monte_carlo.gibbs import Gibbs
+from isingsample.samplers.monte_carlo.tempering import ParallelTempering
 
 pytestmark = [
     pytest.mark.benchmark,

@@ -18,8 +18,8 @@ from dwave.system import ParallelEmbeddingComposite
 from isingsample import IsingProblem
 from isingsample.interop import bqm_of
 from isingsample.mock_qpu import mock_dwave
-from isingsample.qpu_calibration import measured_beta
-from isingsample.samplers.qpu import DWave
+from isingsample.samplers.qpu.calibration import measured_beta
+from isingsample.samplers.qpu.sampler import DWave
 
 pytestmark = pytest.mark.benchmark
 

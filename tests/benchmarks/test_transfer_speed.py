@@ -12,7 +12,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from isingsample import IsingProblem
 from isingsample.interop import to_bqm
-from isingsample.samplers.transfer import Transfer
+from isingsample.samplers.transfer.sampler import Transfer
 
 pytestmark = pytest.mark.benchmark
 

@@ -12,13 +12,7 @@ from isingsample.blocks import Block, join, split
 from isingsample.calibration import EffectiveBetas
 from isingsample.errors import TooLargeError
 from isingsample.problem import IsingProblem
-from isingsample.samplers.base import (
-    Sampler,
-    Solution,
-    check_beta,
-    check_is_problem,
-    nothing_to_solve,
-)
+from isingsample.samplers.base import Sampler, check_beta, check_is_problem
 from isingsample.samplers.dqa.aer import AerEngine
 from isingsample.samplers.dqa.anneal import Anneal
 from isingsample.samplers.dqa.counterterms import (
@@ -43,6 +37,7 @@ from isingsample.samplers.dqa.solve import (
 )
 from isingsample.samplers.dqa.statevector import StatevectorEngine
 from isingsample.samplers.dqa.validity import field_range, warn_of_strong_fields
+from isingsample.samplers.solution import Solution, nothing_to_solve
 from isingsample.streams import Streams
 
 CALIBRATIONS = ("analytic", "circuit", "fit", "none")

@@ -21,12 +21,12 @@ from isingsample.blocks import Block
 from isingsample.calibration import EffectiveBetas
 from isingsample.errors import TooLargeError
 from isingsample.problem import IsingProblem
-from isingsample.samplers.base import Solution
 from isingsample.samplers.dqa.anneal import Anneal
 from isingsample.samplers.dqa.engines import Engine
 from isingsample.samplers.dqa.primitive import PrimitiveEngine
 from isingsample.samplers.dqa.readout import draw, moments
 from isingsample.samplers.dqa.statevector import StatevectorEngine
+from isingsample.samplers.solution import Solution
 from isingsample.streams import Streams
 
 # Of a uniform number, a state's number and the bisection's temporaries.

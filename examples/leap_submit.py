@@ -26,9 +26,7 @@ import numpy as np
 
 from isingsample import IsingProblem, IsingSampleError, SampleResult, get_sampler
 from isingsample.errors import BackendError
-from isingsample.samplers.qpu.estimate import QPUEstimate
-from isingsample.samplers.qpu.job import QPUJob
-from isingsample.samplers.qpu.sampler import DWave
+from isingsample.samplers.qpu import DWave, QPUEstimate, QPUJob
 
 _FASTEST = 0.005  # microseconds
 

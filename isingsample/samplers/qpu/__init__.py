@@ -18,3 +18,10 @@ submissions.py      what is sent, and waited for
 journal.py, job.py, calls.py   calls that break off, and are finished later
 failures.py         what went wrong, in plain words
 """
+
+from isingsample.samplers.qpu.calibration import QPUCalibration
+from isingsample.samplers.qpu.estimate import QPUEstimate
+from isingsample.samplers.qpu.job import QPUJob
+from isingsample.samplers.qpu.sampler import DWave
+
+__all__ = ["DWave", "QPUCalibration", "QPUEstimate", "QPUJob"]

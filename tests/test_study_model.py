@@ -30,7 +30,7 @@ def up_by_enumeration(h, J, K):
     return torch.softmax(triples - energy, 0) @ ((states + 1) / 2)
 
 
-def decoder(weights, couplings, mode, tokens, asked, *, causal, ffn):
+def decoder(weights, couplings, mode, tokens, asked, *, causal, ffn, normalize):
     """Logits of one member for one question."""
 
     def norm(name, x):
@@ -52,7 +52,7 @@ def decoder(weights, couplings, mode, tokens, asked, *, causal, ffn):
         J = symmetrised(J)[keys, keys] * (mode.couplings != "none")
         K = symmetrised(K, 3)[keys, keys, keys] * mode.three_body
         up = up_by_enumeration(h, J, K)
-        attention = up / up.sum()
+        attention = up / up.sum() if normalize else up
     y = x[asked] + attention @ (normed[keys] @ weights["value"]) @ weights["output"]
     if ffn:
         hidden = gelu(norm("before_ffn", y) @ weights["up"] + weights["up_bias"])
@@ -68,10 +68,10 @@ TASKS = {
 }
 
 
-@pytest.mark.parametrize("ffn", [True, False])
+@pytest.mark.parametrize(("ffn", "normalize"), [(True, True), (False, True), (True, False)])
 @pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
-def test_each_member_is_a_plain_decoder(task, ffn):
-    ensemble = Ensemble(task, arms(["all"], ["exact"], 1), SEEDS, ffn=ffn, normalize=True)
+def test_each_member_is_a_plain_decoder(task, ffn, normalize):
+    ensemble = Ensemble(task, arms(["all"], ["exact"], 1), SEEDS, ffn=ffn, normalize=normalize)
     ensemble = ensemble.double()
     torch.manual_seed(0)
     with torch.no_grad():
@@ -95,6 +95,7 @@ def test_each_member_is_a_plain_decoder(task, ffn):
                 int(questions.asked[seed, question]),
                 causal=task.causal,
                 ffn=ffn,
+                normalize=normalize,
             )
             torch.testing.assert_close(logits[member, question], expected, rtol=1e-9, atol=1e-9)
 

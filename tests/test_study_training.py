@@ -104,6 +104,16 @@ def test_the_checkpoint_of_another_run_is_refused(tmp_path):
         train(small_run(steps=2, rate=2e-2), path)
 
 
+@pytest.mark.parametrize("share", [0.0, 0.5], ids=["empty", "half"])
+def test_a_damaged_checkpoint_is_told(tmp_path, share):
+    path = tmp_path / "T03.pt"
+    train(small_run(steps=1), path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(share * len(whole))])
+    with pytest.raises(ValueError, match=r"T03\.pt is damaged; delete it, or pass --restart"):
+        train(small_run(steps=1), path)
+
+
 def test_an_interrupted_write_leaves_the_last_checkpoint(uninterrupted, tmp_path, monkeypatch):
     path = tmp_path / "T03.pt"
 

@@ -29,7 +29,7 @@ SeedsOption = Annotated[
 ]
 StepsOption = Annotated[int | None, typer.Option(min=1, help="Optimiser steps.")]
 BatchOption = Annotated[int | None, typer.Option(min=1, help="Questions in each step.")]
-RateOption = Annotated[float, typer.Option(min=0.0, help="Largest learning rate.")]
+RateOption = Annotated[float, typer.Option(min=0.0, max=1.0, help="Largest learning rate.")]
 ReadsOption = Annotated[int, typer.Option(min=1, help="Reads, for samplers that draw them.")]
 JudgedOption = Annotated[int | None, typer.Option(min=1, help="Held-out questions, about.")]
 NormalizeOption = Annotated[bool, typer.Option(help="Divide the weights by their sum.")]
@@ -40,15 +40,18 @@ RestartOption = Annotated[bool, typer.Option("--restart", help="Forget the folde
 
 
 def numbers(text: str) -> list[int]:
-    """'4,8' as numbers.
+    """'4,8' as numbers, each of them once.
 
     Raises:
         ValueError: something else.
     """
     try:
-        return [int(item) for item in words(text)]
+        found = list(dict.fromkeys(int(item) for item in words(text)))
     except ValueError:
-        raise ValueError(f"{text!r} is not a list of whole numbers such as 4,8,12") from None
+        found = []
+    if not found:
+        raise ValueError(f"{text!r} is not a list of whole numbers such as 4,8,12")
+    return found
 
 
 def words(text: str) -> list[str]:

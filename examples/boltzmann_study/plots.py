@@ -36,8 +36,9 @@ def save_lengths(records: Sequence[Record], metric: Metric, part: str, path: Pat
         if fit is not None:
             grid = np.linspace(lengths[0], lengths[-1], 100)
             axes.plot(grid, fit(grid), color=style["color"], linewidth=0.7)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_xticks(sorted({length for values in arms.values() for length in values}))
     axes.set(xlabel="length T", ylabel=metric.name, title=part)
+    _cut_off(axes, metric)
     _finish(figure, axes, path)
 
 
@@ -79,6 +80,7 @@ def save_breakdown(
             axes.plot(at, means, label=arm, **_style(number))
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set(xlabel=label, ylabel=metric.name, title=run)
+        _cut_off(axes, metric)
     _finish(figure, panels[-1], path)
 
 
@@ -122,6 +124,11 @@ def _panels(count: int, columns: int = 2) -> tuple[Figure, list[Any]]:
     for spare in panels[count:]:
         spare.set_visible(False)
     return figure, list(panels[:count])
+
+
+def _cut_off(axes: Any, metric: Metric) -> None:
+    """No room above what the metric can reach, but for the marks."""
+    axes.set_ylim(top=min(axes.get_ylim()[1], metric.largest + 1))
 
 
 def _style(number: int) -> dict[str, Any]:

@@ -22,12 +22,14 @@ class Metric:
         unit: of a gain.
         of: the value of a record.
         gain: of a value over the reference's; above 0 is better.
+        largest: value that it can take.
     """
 
     name: str
     unit: str
     of: Callable[[Record], float]
     gain: Callable[[float, float], float]
+    largest: float = math.inf
 
 
 PERPLEXITY = Metric(
@@ -41,6 +43,7 @@ ACCURACY = Metric(
     "points",
     lambda record: 100 * record.accuracy,
     lambda value, reference: value - reference,
+    largest=100.0,
 )
 
 

@@ -1,7 +1,9 @@
 """All runs of a study: what they will cost, the runs, and their results as files."""
 
 import time
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -51,8 +53,9 @@ def perform(
     if restart:
         for path in paths.values():
             path.unlink(missing_ok=True)
-    console.print(_cost_table(runs, paths))
-    outcomes = [(run.name, _watched(run, paths[run.name], console)) for run in runs]
+    with _each_kind_once(console):
+        console.print(_cost_table(runs, paths))
+        outcomes = [(run.name, _watched(run, paths[run.name], console)) for run in runs]
     records = [record for _, outcome in outcomes for record in outcome.records]
     write_records(records, out / "results.csv")
     write_couplings(outcomes, out / "couplings.csv")
@@ -94,6 +97,21 @@ def _cost_table(runs: Sequence[Run], paths: dict[str, Path]) -> Table:
         table.add_row(run.name, members, str(left), f"{seconds:.3f}", f"{minutes:.1f}")
     table.add_row("all", "", "", "", f"{total:.1f}")
     return table
+
+
+@contextmanager
+def _each_kind_once(console: Console) -> Iterator[None]:
+    """One line for each kind of warning: those of samplers have numbers that change each step."""
+    seen: set[type[Warning]] = set()
+
+    def show(message: Warning | str, category: type[Warning], *_: object) -> None:
+        if category not in seen:
+            seen.add(category)
+            console.print(f"{category.__name__}, told once: {message}", soft_wrap=True)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show  # type: ignore[assignment]
+        yield
 
 
 def _watched(run: Run, path: Path, console: Console) -> Outcome:

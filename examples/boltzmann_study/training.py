@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 import torch
@@ -172,11 +173,16 @@ class Trainer:
         """Go on from a checkpoint, if there is one.
 
         Raises:
-            ValueError: it belongs to another run.
+            ValueError: it belongs to another run, or is damaged.
         """
         if not path.is_file():
             return
-        state = torch.load(path, weights_only=True)
+        try:
+            state = torch.load(path, weights_only=True)
+        except (RuntimeError, UnpicklingError, EOFError) as error:
+            raise ValueError(
+                f"{path} is damaged; delete it, or pass --restart to forget all of the folder"
+            ) from error
         theirs, ours = json.loads(state["identity"]), json.loads(json.dumps(self.run.identity()))
         if theirs != ours:
             differing = [k for k in {**theirs, **ours} if theirs.get(k) != ours.get(k)]

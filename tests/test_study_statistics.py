@@ -76,6 +76,19 @@ def test_three_lengths_are_not_fitted():
     assert fit_decay({4: [8.0], 8: [6.0], 12: [5.5]}) is None
 
 
+@pytest.mark.parametrize("fall", [0.0, 0.02])
+def test_a_curve_that_errors_hide_is_not_fitted(fall, rng):
+    lengths = (4, 8, 12, 16)
+    values = {t: list(rng.normal(5.5 + fall * math.exp(-0.3 * t), 0.05, 8)) for t in lengths}
+    assert fit_decay(values) is None
+    records = [
+        record("h+J", seed, loss=math.log(value), length=t)
+        for t, numbers in values.items()
+        for seed, value in enumerate(numbers)
+    ]
+    assert decays(final(records, "blocks"), PERPLEXITY).endswith("| h+J | not determined |  |  |")
+
+
 def test_tables():
     records = [
         record(arm, seed, loss=loss + 0.01 * seed, step=step)

@@ -8,6 +8,7 @@ from pathlib import Path
 from boltzmann_study.judging import Record
 from boltzmann_study.modes import CONTROL, MODES, REFERENCE, mode_name
 from boltzmann_study.statistics import (
+    FEWEST_LENGTHS,
     Estimate,
     Metric,
     by_length,
@@ -105,7 +106,9 @@ def decays(records: Sequence[Record], metric: Metric) -> str:
     rows = []
     for arm, values in by_length(records, metric).items():
         fit = fit_decay(values)
-        if fit is not None:
+        if fit is None and len(values) >= FEWEST_LENGTHS:
+            rows.append([arm, "not determined", "", ""])
+        elif fit is not None:
             numbers = zip((fit.a, fit.b, fit.c), fit.errors, strict=True)
             rows.append([arm, *(f"{value:.3f} ± {error:.3f}" for value, error in numbers)])
     return markdown(["attention", "a", "b", "c"], rows) if rows else ""

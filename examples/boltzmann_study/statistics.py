@@ -11,6 +11,7 @@ from boltzmann_study.judging import Record
 from boltzmann_study.modes import in_order
 
 CONFIDENCE = 0.95
+FEWEST_LENGTHS = 4  # for a curve of three parameters
 
 
 @dataclass(frozen=True)
@@ -132,10 +133,11 @@ def fit_decay(values: Mapping[int, Sequence[float]]) -> Decay | None:
         values: the values of all seeds, by length.
 
     Returns:
-        None for fewer than four lengths or where no curve fits.
+        None for fewer than four lengths, or where they do not determine the curve: where a
+        parameter has a standard error as large as itself.
     """
     lengths = np.array(sorted(values), dtype=float)
-    if len(lengths) < 4:
+    if len(lengths) < FEWEST_LENGTHS:
         return None
     means = np.array([np.mean(values[int(length)]) for length in lengths])
     known = all(len(seeds) > 1 for seeds in values.values())
@@ -157,11 +159,13 @@ def fit_decay(values: Mapping[int, Sequence[float]]) -> Decay | None:
     except RuntimeError:
         return None
     spread = np.sqrt(np.diag(covariance))
-    if not np.isfinite(spread).all():
+    if not (spread < np.abs(best)).all():  # neither where it is infinite or NaN
         return None
     a, b, c = map(float, best)
     return Decay(a, b, c, (float(spread[0]), float(spread[1]), float(spread[2])))
 
 
 def _decay(length: np.ndarray, a: float, b: float, c: float) -> np.ndarray:
-    return a * np.exp(-b * length) + c
+    with np.errstate(over="ignore"):  # on the way of a search
+        curve: np.ndarray = a * np.exp(-b * length) + c
+    return curve

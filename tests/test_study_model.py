@@ -10,9 +10,12 @@ import torch
 from torch.nn.functional import gelu, layer_norm
 
 from attention_bridge import symmetrised
+from attention_bridge.gradients import GRADIENTS
 from boltzmann_study.brackets import BracketMatching
+from boltzmann_study.contrast import CONTRASTS
 from boltzmann_study.model import WIDTH, Ensemble
 from boltzmann_study.modes import MODES, arms
+from boltzmann_study.samplers import SETTINGS, setting
 from boltzmann_study.task import Questions, stacked
 from boltzmann_study.text import NextCharacter
 from boltzmann_study.training import Protocol, Run, Trainer, sampling_stream
@@ -180,6 +183,17 @@ def test_judging_takes_one_set_of_questions_for_all_members():
 def test_unknown_names_are_refused(modes, samplers, message):
     with pytest.raises(ValueError, match=message):
         arms(modes, samplers, 10)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_settings_can_be_trained(name):
+    pytest.importorskip("qiskit_aer")
+    made = setting(name, 7)
+    assert made.gradient in (*GRADIENTS, *CONTRASTS)
+    assert made.gradient != "exact" or made.sampler.differentiable
+    assert getattr(made.sampler, "num_reads", None) in (None, 7)
+    if "shots" in name:
+        assert made.sampler.num_reads == 7
 
 
 def test_arms_of_closed_form_need_one_sampler():

@@ -62,18 +62,13 @@ _ANNEAL_GRADIENTS = {
 }
 
 
-def _settings() -> dict[str, tuple[_Builder, str]]:
-    """What each setting is made of, from a number of reads; and its gradient."""
-    anneals = {
-        name + suffix: (build, gradient)
-        for name, build in _ANNEALS.items()
-        for suffix, gradient in _ANNEAL_GRADIENTS.items()
-        if not (gradient == "exact" and "shots" in name)
-    }
-    return _OTHERS | anneals
-
-
-_SETTINGS = _settings()
+# What each setting is made of, from a number of reads; and its gradient.
+_SETTINGS = _OTHERS | {
+    name + suffix: (build, gradient)
+    for name, build in _ANNEALS.items()
+    for suffix, gradient in _ANNEAL_GRADIENTS.items()
+    if not (gradient == "exact" and "shots" in name)
+}
 SETTINGS = tuple(_SETTINGS)
 
 
@@ -81,9 +76,9 @@ def setting(name: str, reads: int) -> Setting:
     """The named setting.
 
     "dqa" anneals to calibrated temperatures, "dqa-raw" at beta = 1 as published, both with exact
-    outcome probabilities and the straight-through gradient; "dqa-through" differentiates the
-    anneal itself, and "-borrowed" the exact solver in its place; "-shots" draws `reads` shots on
-    Qiskit Aer. "nudged" and "matched" learn as `boltzmann_study.contrast` describes, from exact
+    outcome probabilities; "dqa-monotone" and "dqa-boltzmann" are other presets, and "-shots" draws
+    `reads` shots on Qiskit Aer. An anneal's gradient is the straight-through one; with "-response"
+    mean field's, with "-through" its own, with "-borrowed" the exact solver's. "nudged" and "matched" learn as `boltzmann_study.contrast` describes, from exact
     moments or, with "gibbs-", from samples.
 
     Raises:

@@ -78,8 +78,9 @@ def setting(name: str, reads: int) -> Setting:
     "dqa" anneals to calibrated temperatures, "dqa-raw" at beta = 1 as published, both with exact
     outcome probabilities; "dqa-monotone" and "dqa-boltzmann" are other presets, and "-shots" draws
     `reads` shots on Qiskit Aer. An anneal's gradient is the straight-through one; with "-response"
-    mean field's, with "-through" its own, with "-borrowed" the exact solver's. "nudged" and "matched" learn as `boltzmann_study.contrast` describes, from exact
-    moments or, with "gibbs-", from samples.
+    mean field's, with "-through" its own, with "-borrowed" the exact solver's. "nudged" and
+    "matched" learn as `boltzmann_study.contrast` describes, from exact moments or, with "gibbs-",
+    from samples.
 
     Raises:
         ValueError: no setting has this name.

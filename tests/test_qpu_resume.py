@@ -207,9 +207,10 @@ def test_minimize_resumes_too(sapi: FakeSapi, sampler: DWave, problem: IsingProb
 
 
 SCRIPT = """
-import numpy as np, sys
+import numpy as np, signal, sys
 from isingsample import IsingProblem
-from isingsample.samplers.qpu.sampler import DWave
+from isingsample.samplers.qpu import DWave
+signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background ignore it
 try:
     with DWave(num_reads=20, max_tiles=1, annealing_time=5.0) as sampler:
         with np.load("problem.npz") as arrays:
@@ -232,7 +233,10 @@ def test_another_process_finishes_what_control_c_left(
             assert process.poll() is None
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=60)
+        try:
+            _, said = process.communicate(timeout=60)
+        finally:
+            process.kill()  # or leaving the block would wait for ever
     assert process.returncode == 1
     assert "interrupted. 6 of the submissions are at zephyr" in said
     sapi.held = set()

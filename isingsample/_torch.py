@@ -1,5 +1,5 @@
 """Derivatives of mean-field solutions in PyTorch. Only this file, _once.py,
-samplers/_prefix_gradients.py and samplers/dqa/adjoint.py import it.
+samplers/exact/prefix_gradients.py and samplers/dqa/adjoint.py import it.
 
 It is loaded when a sampler has met a tensor, so PyTorch is there already.
 

@@ -44,7 +44,7 @@ def descend(
     words: Any,
     pull: Any,
 ) -> None:
-    """Offer each spin in turn a flip; arguments as for `_kernels.sweep`, doubled a float32."""
+    """Offer each spin in turn a flip; arguments as for `kernels.sweep`, doubled a float32."""
     for spin in order:
         couple(spin, group, couplings, share, share, states, pull)
         field = h[spin]
@@ -67,7 +67,7 @@ def run_anneals(
     fresh: bool,
     samples: Any,
 ) -> None:
-    """Anneals along a sequence of temperatures; arguments as for `_kernel_runs.run_chains`."""
+    """Anneals along a sequence of temperatures; arguments as for `kernel_runs.run_chains`."""
     num_spins, reads = problems.h.shape[1], samples.shape[1]
     blocks = -(-reads // LANES)
     states = np.empty((num_spins, LANES), np.float32)

@@ -7,11 +7,11 @@ afresh from the states: nothing is carried from update to update, so nothing dri
 Fields are in float32, summed couplings first and h last, so that strong couplings which cancel
 leave weak fields alone. A lane's random numbers come from a generator of its own (xoshiro128++,
 Blackman & Vigna 2021) that Philox seeds by (seed, problem, replica): no sample depends on batch
-size, on order or on threads. The kernels release the interpreter's lock; `_chains` runs them on
+size, on order or on threads. The kernels release the interpreter's lock; `chains` runs them on
 several threads.
 
 numba's cache on disk goes by the date of the file a kernel stands in: after a change here, touch
-_kernel_runs.py and its like too.
+kernel_runs.py and its like too.
 """
 
 from typing import Any, NamedTuple

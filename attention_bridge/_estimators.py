@@ -14,9 +14,9 @@ from torch import Tensor
 from attention_bridge._linear_response import responses
 from attention_bridge.symmetry import symmetrised
 from isingsample import IsingProblem, SampleResult
-from isingsample._once import once_only
-from isingsample.blocks import join, split
-from isingsample.energies import pair_indices
+from isingsample._core.autograd import once_only
+from isingsample._core.blocks import split
+from isingsample._core.states import pair_indices
 from isingsample.samplers.mean_field.equation import Equation
 from isingsample.samplers.mean_field.fixed_point import DampedIteration
 
@@ -175,7 +175,7 @@ def _over_blocks(
         couplings = (J,) if K is None else (J, K[:, *pair_indices(J)])
         h = [block.h for block in blocks]
         values.append(h[0] if blocks[0].is_empty else compute(*h, *couplings))
-    joined: Tensor = join(values, pieces[0], problem, 1)
+    joined: Tensor = pieces[0].join(values, 1)
     return joined
 
 

@@ -16,5 +16,5 @@ def exact_solver(couplings: Sequence[Couplings], keys: int) -> Exact | Transfer:
     if not reaches or len(reaches) < len(couplings):
         return Exact()
     reach = max(reaches)
-    by_window = Transfer.max_width >= reach and keys * 2**reach * _WINDOW_COST <= 2**keys
-    return Transfer(half_width=reach) if by_window else Exact()
+    by_window = Transfer.max_reach >= reach and keys * 2**reach * _WINDOW_COST <= 2**keys
+    return Transfer(reach=reach) if by_window else Exact()

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from attention_bridge._distances import look_up, shapes
 from attention_bridge.couplings import Couplings
-from isingsample import _validation as check
+from isingsample._core import checks as check
 
 KINDS = ("dense", "banded", "relative")
 
@@ -62,7 +62,7 @@ class _Table(Couplings):
         if saved is not None and saved.shape != self.weight.shape:
             error_msgs.append(
                 f"{prefix}weight was saved by couplings of another kind or size than {self}: build "
-                f"the layer with the coupling, max_length, bandwidth and shared it had then, and "
+                f"the layer with the coupling, max_length, reach and shared it had then, and "
                 f"for another length copy the entries that both have"
             )
         super()._load_from_state_dict(
@@ -147,7 +147,7 @@ class BandedCouplings(_Table):
     Args:
         num_heads: heads, each with couplings of its own.
         max_length: the longest sequence.
-        reach: the largest distance between coupled positions, the bandwidth.
+        reach: the largest distance between coupled positions, the reach.
         order: how many spins a coupling joins: 2 for J, 3 for K.
         shared: one set of couplings for all heads.
         init: standard deviation of the initial couplings, 0 for none; or their values, a tensor
@@ -244,17 +244,17 @@ class RelativeCouplings(_Table):
 
 
 def couplings_of_kind(
-    kind: str, num_heads: int, max_length: int, bandwidth: int | None, **options: Any
+    kind: str, num_heads: int, max_length: int, reach: int | None, **options: Any
 ) -> Couplings:
     """Couplings by the name of their kind, with those of the sizes that it has."""
     check.check_choice("the kind of couplings", kind, KINDS)
     if kind == "dense":
         return DenseCouplings(num_heads, max_length, **options)
     if kind == "banded":
-        if bandwidth is None:
-            raise ValueError("'banded' couplings need bandwidth, the distance they reach")
-        return BandedCouplings(num_heads, max_length, bandwidth, **options)
-    reach = max(1, max_length - 1) if bandwidth is None else bandwidth
+        if reach is None:
+            raise ValueError("'banded' couplings need reach, the distance they reach")
+        return BandedCouplings(num_heads, max_length, reach, **options)
+    reach = max(1, max_length - 1) if reach is None else reach
     return RelativeCouplings(num_heads, reach, **options)
 
 

@@ -24,7 +24,7 @@ from attention_bridge._masks import masked, only_present
 from attention_bridge._shapes import fitting_couplings, repeat_heads, score_shape
 from attention_bridge.gradients import GRADIENTS, up_probability
 from isingsample import IsingProblem, Sampler, get_sampler
-from isingsample import _validation as check
+from isingsample._core import checks as check
 
 MODES = ("h+J", "h", "J", "softmax")
 CLOSED_FORMS = ("h", "softmax")  # these need no sampler

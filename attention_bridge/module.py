@@ -13,7 +13,7 @@ from attention_bridge.couplings import Couplings
 from attention_bridge.functional import CLOSED_FORMS, MODES, boltzmann_attention
 from attention_bridge.gradients import GRADIENTS
 from isingsample import Sampler, get_sampler
-from isingsample import _validation as check
+from isingsample._core import checks as check
 
 
 class BoltzmannAttention(nn.Module):
@@ -33,10 +33,10 @@ class BoltzmannAttention(nn.Module):
         num_heads: heads.
         max_length: the largest number of keys; "relative" couplings go on beyond it.
         coupling: J: "dense", a number for each pair of keys; "banded", for each pair at most
-            bandwidth apart; "relative", for each distance; `Couplings` of your own; or None,
+            reach apart; "relative", for each distance; `Couplings` of your own; or None,
             for modes and three_body that do without.
         three_body: K, likewise; None for none.
-        bandwidth: the largest distance of keys that are coupled, for "banded"; for "relative"
+        reach: the largest distance of keys that are coupled, for "banded"; for "relative"
             max_length - 1 by default.
         shared: one set of couplings for all heads instead of one for each.
         coupling_init: standard deviation of the initial J; 0 starts without any, as an attention
@@ -77,7 +77,7 @@ class BoltzmannAttention(nn.Module):
         *,
         coupling: str | Couplings | None = "dense",
         three_body: str | Couplings | None = None,
-        bandwidth: int | None = None,
+        reach: int | None = None,
         shared: bool = False,
         coupling_init: float | Tensor = 0.0,
         three_body_init: float | Tensor = 0.0,
@@ -108,9 +108,9 @@ class BoltzmannAttention(nn.Module):
                     f"{name}=True would add a key without a position, and so without couplings; "
                     f"put a learned token at the start of the sequence instead"
                 )
-        if bandwidth is not None and not {"banded", "relative"} & {coupling, three_body}:
+        if reach is not None and not {"banded", "relative"} & {coupling, three_body}:
             raise ValueError(
-                f"bandwidth={bandwidth} is for 'banded' and 'relative' couplings, which this layer "
+                f"reach={reach} is for 'banded' and 'relative' couplings, which this layer "
                 f"does not have"
             )
         self.mode = check.check_choice("mode", mode, MODES)
@@ -140,7 +140,7 @@ class BoltzmannAttention(nn.Module):
             name: str, kind: str | Couplings | None, order: int, init: float | Tensor
         ) -> Couplings | None:
             if isinstance(kind, str):
-                sizes = num_heads, max_length, bandwidth
+                sizes = num_heads, max_length, reach
                 return couplings_of_kind(
                     kind, *sizes, order=order, shared=shared, init=init, **where
                 )

@@ -5,7 +5,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from attention_bridge.couplings import Couplings
-from isingsample import _validation as check
+from isingsample._core import checks as check
 
 
 def parameter_groups(

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from attention_bridge import BoltzmannAttention
 from isingsample import IsingSampleError, get_sampler, list_samplers
-from isingsample.data import load_text
+from isingsample.comparison.text import load_text
 
 WIDTH, HIDDEN = 64, 128
 LEARNING_RATE = 3e-3

@@ -10,13 +10,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-from isingsample import get_sampler
-from isingsample.attention_problems import attention_problem
-from isingsample.compare import Row, compare
-from isingsample.data import find_corpus
-from isingsample.mock_qpu import mock_dwave
-from isingsample.plots import save_comparison
-from isingsample.report import comparison_table
+from isingsample import Row, compare, get_sampler
+from isingsample.comparison.attention_problems import attention_problem
+from isingsample.comparison.figure import save_comparison
+from isingsample.comparison.table import comparison_table
+from isingsample.comparison.text import find_corpus
+from isingsample.samplers.dwave.mock import mock_dwave
 
 
 def main(arguments: list[str] | None = None) -> list[Row]:

@@ -30,7 +30,7 @@ from boltzmann_study.study import perform
 from boltzmann_study.task import Task
 from boltzmann_study.text import NextCharacter
 from boltzmann_study.training import Protocol, Run
-from isingsample import _validation as check
+from isingsample._core import checks as check
 
 TASKS = {"brackets": ACCURACY, "text": PERPLEXITY}
 

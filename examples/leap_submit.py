@@ -24,14 +24,21 @@ from pathlib import Path
 
 import numpy as np
 
-from isingsample import IsingProblem, IsingSampleError, SampleResult, get_sampler
-from isingsample.errors import BackendError
-from isingsample.samplers.qpu import DWave, QPUEstimate, QPUJob
+from isingsample import (
+    BackendError,
+    DWave,
+    DWaveEstimate,
+    DWaveJob,
+    IsingProblem,
+    IsingSampleError,
+    SampleResult,
+    get_sampler,
+)
 
 _FASTEST = 0.005  # microseconds
 
 
-def main(arguments: list[str] | None = None) -> SampleResult | QPUEstimate:
+def main(arguments: list[str] | None = None) -> SampleResult | DWaveEstimate:
     """Submit, wait and print the table; returns what came back, or what it would cost."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--mock", action="store_true", help="use a local stand-in for the annealer")
@@ -59,7 +66,7 @@ def main(arguments: list[str] | None = None) -> SampleResult | QPUEstimate:
     common = {"num_reads": options.reads, "annealing_time": anneal, "timeout": options.timeout}
     common["fast_anneal"] = options.fast_anneal
     if options.mock:
-        from isingsample.mock_qpu import mock_dwave
+        from isingsample.samplers.dwave.mock import mock_dwave
 
         place = {"child": mock_dwave(seed=options.seed)}
     else:
@@ -92,7 +99,7 @@ def submitted(sampler: DWave, problem: IsingProblem, options: argparse.Namespace
     """Submit, or finish what was submitted before; keep it in the file of --job if that fails."""
     try:
         if options.job and options.job.exists():
-            result = sampler.resume(QPUJob.load(options.job), problem)
+            result = sampler.resume(DWaveJob.load(options.job), problem)
             options.job.unlink()
         else:
             result = sampler.sample(problem, seed=options.seed)

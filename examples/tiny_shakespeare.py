@@ -25,7 +25,7 @@ from boltzmann_study.statistics import PERPLEXITY
 from boltzmann_study.study import perform
 from boltzmann_study.text import NextCharacter
 from boltzmann_study.training import Protocol, Run
-from isingsample import _validation as check
+from isingsample._core import checks as check
 
 POSITIONS = ("last", "all")
 

@@ -21,10 +21,8 @@ from rich.progress import track
 from rich.table import Table
 from torch import Tensor, nn
 
-from isingsample import IsingProblem
-from isingsample.distance import distance_to_boltzmann
-from isingsample.samplers.dqa import DQA, Schedule
-from isingsample.samplers.dqa.statevector import energy_table, probabilities_after
+from isingsample import DQA, IsingProblem, Schedule, distance_to_boltzmann
+from isingsample.samplers.dqa.engines.statevector import energy_table, probabilities_after
 
 TIME, KNOTS, TROTTER_STEPS = 5.0, 21, 200
 DRAWS, QUERIES = 12, 4  # of J in each step, and of h for each J

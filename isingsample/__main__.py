@@ -1,6 +1,6 @@
 """`python -m isingsample`, the same as the command `isingsample`."""
 
-from isingsample.cli import main
+from isingsample.cli.main import main
 
 if __name__ == "__main__":
     main()

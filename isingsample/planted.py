@@ -2,7 +2,7 @@
 
 Each is a sum of small frustrated pieces that all spins up solve at once, so that no state can be
 lower; a random gauge then turns that state into any other. There are no fields. `Planted.problem`
-goes to any sampler, or to dimod by `isingsample.interop.to_bqm`::
+goes to any sampler, or to dimod by `isingsample.interop.convert.to_bqm`::
 
     planted = tile_planting((8, 8, 8), seed=1)
     state, energy = SimulatedAnnealing(num_reads=256, num_sweeps=1000).minimize(planted.problem)
@@ -17,10 +17,10 @@ from itertools import combinations, product
 
 import numpy as np
 
-from isingsample import _validation as check
-from isingsample.interop import from_edges
-from isingsample.problem import IsingProblem
-from isingsample.streams import Seed, Streams
+from isingsample._core import checks as check
+from isingsample._core.problem import IsingProblem
+from isingsample._core.streams import Seed, Streams
+from isingsample.interop.convert import from_edges
 
 Edge = tuple[Hashable, Hashable]
 Corner = tuple[int, ...]

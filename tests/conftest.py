@@ -11,10 +11,10 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
-    from command_line import Done
-    from fake_sapi import FakeSapi
+    from support.command_line import Done
+    from support.fake_sapi import FakeSapi
 
-pytest.register_assert_rewrite("checks")
+pytest.register_assert_rewrite("support")
 
 # Derandomized: a run repeats exactly. HYPOTHESIS_PROFILE=thorough looks further.
 settings.register_profile("quick", deadline=None, derandomize=True, database=None, max_examples=40)
@@ -55,7 +55,7 @@ def run(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., "Done"]:
     """Runs the command line in this process, as the console script does."""
-    from command_line import runner
+    from support.command_line import runner
 
     return runner(monkeypatch, capsys)
 
@@ -94,7 +94,7 @@ def refused(nowhere: Path) -> str:
 @pytest.fixture
 def sapi(nowhere: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator["FakeSapi"]:
     """A D-Wave service on 127.0.0.1 that the environment points to, its token left to the test."""
-    from fake_sapi import FakeSapi, running
+    from support.fake_sapi import FakeSapi, running
 
     with running(FakeSapi()) as server:
         monkeypatch.setenv("DWAVE_API_ENDPOINT", server.url)

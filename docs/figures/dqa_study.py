@@ -20,10 +20,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 
-from isingsample import Exact, IsingProblem
-from isingsample.energies import spin_table
-from isingsample.errors import WeakFieldWarning
-from isingsample.samplers.dqa import DQA, Schedule
+from isingsample import DQA, Exact, IsingProblem, Schedule, StrongFieldWarning
+from isingsample._core.states import spin_table
 
 HERE = Path(__file__).parent
 TABLE, STATIC = HERE / "dqa_study.csv", HERE.parent / "_static"
@@ -157,7 +155,7 @@ def metropolis(exact: np.ndarray, start: np.ndarray) -> Callable[[np.ndarray], n
 
 def measure() -> None:
     with warnings.catch_warnings(), open(TABLE, "w", newline="", encoding="utf-8") as file:
-        warnings.simplefilter("ignore", WeakFieldWarning)
+        warnings.simplefilter("ignore", StrongFieldWarning)
         file.write("# made by: OMP_NUM_THREADS=1 python docs/figures/dqa_study.py --measure\n")
         writer = csv.writer(file)
         writer.writerow(Point._fields)

@@ -21,9 +21,15 @@ from matplotlib.axes import Axes
 from torch import Tensor
 
 from attention_bridge.gradients import up_probability
-from isingsample import Exact, Gibbs, IsingProblem, Sampler, SimulatedAnnealing
-from isingsample.errors import WeakFieldWarning
-from isingsample.samplers.dqa import DQA
+from isingsample import (
+    DQA,
+    Exact,
+    Gibbs,
+    IsingProblem,
+    Sampler,
+    SimulatedAnnealing,
+    StrongFieldWarning,
+)
 
 HERE = Path(__file__).parent
 TABLE, FIGURE = HERE / "gradients_study.csv", HERE.parent / "_static" / "gradients.png"
@@ -184,7 +190,7 @@ def figure(rows: list[Row]) -> None:
 
 
 def main() -> None:
-    warnings.simplefilter("ignore", WeakFieldWarning)
+    warnings.simplefilter("ignore", StrongFieldWarning)
     if "--measure" in sys.argv:
         write(measured())
     figure(read())

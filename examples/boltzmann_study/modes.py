@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from boltzmann_study.contrast import CONTRASTS
 from boltzmann_study.samplers import EXACT, Setting, setting
-from isingsample import _validation as check
+from isingsample._core import checks as check
 
 # Couplings that are not learned: a chain of this strength, or a spin glass (Sherrington &
 # Kirkpatrick) whose pairs have this standard deviation times 1/sqrt(T).

@@ -13,7 +13,7 @@ from rich.console import Console
 from boltzmann_study.modes import MODES
 from boltzmann_study.samplers import SETTINGS
 from isingsample import IsingSampleError
-from isingsample.data import PROSE, Corpus, find_corpus
+from isingsample.comparison.text import PROSE, Corpus, find_corpus
 
 T = TypeVar("T")
 

@@ -3,9 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from isingsample import Sampler, get_sampler
-from isingsample import _validation as check
-from isingsample.samplers.dqa import DQA
+from isingsample import DQA, Sampler, get_sampler
+from isingsample._core import checks as check
 
 
 @dataclass(frozen=True)

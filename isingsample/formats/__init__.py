@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from isingsample._validation import check_choice
+from isingsample._core.checks import check_choice
+from isingsample._core.problem import IsingProblem
 from isingsample.formats.bqm_json import read_bqm_json
 from isingsample.formats.edge_list import read_edge_list
 from isingsample.formats.errors import FormatError
 from isingsample.formats.qubo import read_qubo
-from isingsample.problem import IsingProblem
 
 _READERS: dict[str, Callable[[Path], IsingProblem]] = {
     "bqm": read_bqm_json,

@@ -3,9 +3,10 @@
 import json
 from pathlib import Path
 
+from isingsample._core.extras import import_dimod
+from isingsample._core.problem import IsingProblem
 from isingsample.formats.errors import FormatError
-from isingsample.interop import from_bqm, import_dimod
-from isingsample.problem import IsingProblem
+from isingsample.interop.convert import from_bqm
 
 
 def read_bqm_json(path: Path) -> IsingProblem:

@@ -3,9 +3,9 @@
 from collections.abc import Hashable
 from pathlib import Path
 
+from isingsample._core.problem import IsingProblem
 from isingsample.formats.errors import FormatError, finite_number, numbered_fields
-from isingsample.interop import flip_sign, from_edges
-from isingsample.problem import IsingProblem
+from isingsample.interop.convert import flip_sign, from_edges
 
 
 def read_edge_list(path: Path) -> IsingProblem:

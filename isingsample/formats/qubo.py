@@ -3,10 +3,10 @@
 from collections.abc import Hashable
 from pathlib import Path
 
-from isingsample._memory import available_memory, readable_bytes
+from isingsample._core.memory import available_memory, readable_bytes
+from isingsample._core.problem import IsingProblem
 from isingsample.formats.errors import FormatError, finite_number, numbered_fields
-from isingsample.interop import from_qubo
-from isingsample.problem import IsingProblem
+from isingsample.interop.convert import from_qubo
 
 # A variable's name, its place by name, and its field and a few copies of it.
 _BYTES_PER_NODE = 200.0

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from isingsample._arrays import Array, like, namespace
-from isingsample.blocks import Block, spread
-from isingsample.couplings import check_dense_size
-from isingsample.samplers._pairs import sample_correlation, sample_pairs, shot_noise
+from isingsample._core.arrays import Array, like, namespace
+from isingsample._core.blocks import Block, spread
+from isingsample._core.sparse import check_dense_size
+from isingsample.samplers._shared.pairs import sample_correlation, sample_pairs, shot_noise
 
 
 @dataclass(frozen=True)

@@ -10,15 +10,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import peers
 import pytest
 import torch
 from pytest_benchmark.fixture import BenchmarkFixture
 from torch import Tensor, nn
 
 from attention_bridge import BoltzmannAttention, parameter_groups
-from isingsample import get_sampler
-from isingsample.samplers.transfer.sampler import Transfer
+from isingsample import Transfer, get_sampler
+from support import peers
 
 pytestmark = pytest.mark.benchmark
 
@@ -31,8 +30,8 @@ BAR_SPINS, BAR = 16, 2.0
 SAMPLED = {
     "transfer, w = 4": {
         "coupling": "banded",
-        "bandwidth": 4,
-        "sampler": Transfer(half_width=4),
+        "reach": 4,
+        "sampler": Transfer(reach=4),
     },
     "mean_field, relative": {"coupling": "relative", "sampler": "mean_field"},
     "gibbs, 16 chains of 40 sweeps, relative": {

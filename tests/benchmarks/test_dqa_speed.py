@@ -14,8 +14,8 @@ import pytest
 import torch
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from isingsample import IsingProblem
-from isingsample.samplers.dqa import DQA, dqa_circuit, statevector
+from isingsample import DQA, IsingProblem, dqa_circuit
+from isingsample.samplers.dqa.engines import statevector
 from isingsample.samplers.dqa.readout import moments
 
 pytestmark = pytest.mark.benchmark

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import peers
 import pytest
 import torch
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from isingsample import Exact, IsingProblem
 from isingsample.samplers.exact.sampler import moments_unchecked
+from support import peers
 
 pytestmark = pytest.mark.benchmark
 

@@ -16,11 +16,7 @@ import pytest
 from dwave.samplers import SimulatedAnnealingSampler
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from isingsample import Exact, IsingProblem
-from isingsample.interop import to_bqm
-from isingsample.samplers.monte_carlo.annealing import SimulatedAnnealing
-from isingsample.samplers.monte_carlo.gibbs import Gibbs
-from isingsample.samplers.monte_carlo.tempering import ParallelTempering
+from isingsample import Exact, Gibbs, IsingProblem, ParallelTempering, SimulatedAnnealing, to_bqm
 
 pytestmark = [
     pytest.mark.benchmark,

@@ -21,11 +21,10 @@ import pytest
 from dwave.samplers import SimulatedAnnealingSampler, TabuSampler
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from isingsample import SimulatedAnnealing
-from isingsample.blocks import split
-from isingsample.interop import to_bqm
+from isingsample import SimulatedAnnealing, to_bqm
+from isingsample._core.blocks import split
+from isingsample._core.streams import Streams
 from isingsample.planted import Planted, frustrated_loops, periodic_lattice, tile_planting
-from isingsample.streams import Streams
 
 pytestmark = [
     pytest.mark.benchmark,

@@ -10,9 +10,7 @@ import pytest
 from dwave.samplers import TreeDecompositionSampler
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from isingsample import IsingProblem
-from isingsample.interop import to_bqm
-from isingsample.samplers.transfer.sampler import Transfer
+from isingsample import IsingProblem, Transfer, to_bqm
 
 pytestmark = pytest.mark.benchmark
 

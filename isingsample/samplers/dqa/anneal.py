@@ -7,9 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from isingsample import _validation as check
-from isingsample.calibration import EffectiveBetas, check_duration, effective_betas, tabulate
+from isingsample._core import checks as check
 from isingsample.samplers.dqa.schedule import CONVENTIONS, Schedule, ScheduleLike
+from isingsample.samplers.dqa.temperatures import (
+    ScheduleBetas,
+    check_duration,
+    schedule_betas,
+    tabulate,
+)
 
 
 @dataclass(frozen=True)
@@ -53,12 +58,12 @@ class Anneal:
         return Schedule.of(self.schedule).scaled(CONVENTIONS[self.convention])
 
     @cached_property
-    def betas(self) -> EffectiveBetas:
+    def betas(self) -> ScheduleBetas:
         """The inverse temperatures at which it samples weak problems."""
-        return effective_betas(self.curves.A, self.curves.B, self.total_time)
+        return schedule_betas(self.curves.A, self.curves.B, self.total_time)
 
     @cached_property
-    def circuit_betas(self) -> EffectiveBetas:
+    def circuit_betas(self) -> ScheduleBetas:
         """The same of its circuit: sums over the steps in place of integrals over time.
 
         They differ from `betas` where steps are few, and by less than what is left of them where
@@ -67,12 +72,12 @@ class Anneal:
         strength, turned = -self.problem_angles, -self.driver_angles
         remaining = np.cumsum(turned[::-1])[::-1]  # by how much the driver still turns a spin
         sums = (strength @ np.sin(order * remaining) for order in (1, 2, 3))
-        return EffectiveBetas(*map(float, sums))
+        return ScheduleBetas(*map(float, sums))
 
-    def betas_by(self, calibration: str) -> EffectiveBetas:
+    def betas_by(self, calibration: str) -> ScheduleBetas:
         """What h, J and K are divided by at beta = 1, before any fit to a batch."""
         if calibration == "none":
-            return EffectiveBetas(1.0, 1.0, 1.0)
+            return ScheduleBetas(1.0, 1.0, 1.0)
         return self.circuit_betas if calibration == "circuit" else self.betas
 
     def check_calibration(self, calibration: str, names: Iterable[str]) -> None:

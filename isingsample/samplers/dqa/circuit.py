@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from isingsample import _validation as check
+from isingsample._core import checks as check
+from isingsample._core.problem import IsingProblem
 from isingsample.errors import MissingExtraError
-from isingsample.problem import IsingProblem
 from isingsample.samplers.dqa.anneal import Anneal
 from isingsample.samplers.dqa.schedule import ScheduleLike
 

@@ -5,9 +5,9 @@ Bit i of a state's number is qubit i, and bit 0 is spin +1.
 
 import numpy as np
 
-from isingsample._arrays import Array, like, namespace
-from isingsample.samplers._inverse_cdf import invert
-from isingsample.samplers.dqa.qubits import walsh
+from isingsample._core.arrays import Array, like, namespace
+from isingsample.samplers._shared.inverse_cdf import invert
+from isingsample.samplers.dqa.engines.qubits import walsh
 
 
 def moments(probabilities: Array) -> tuple[Array, Array, Array]:
@@ -46,7 +46,7 @@ def spins_of(states: np.ndarray, num_spins: int) -> np.ndarray:
 
 
 def table_order(num_spins: int) -> np.ndarray:
-    """For each state of `isingsample.energies.spin_table`, its number here: (2**n,)."""
+    """For each state of `isingsample._core.states.spin_table`, its number here: (2**n,)."""
     rows, spins = np.arange(2**num_spins), np.arange(num_spins)
     down = 1 - (rows[:, None] >> spins[::-1] & 1)
     numbers: np.ndarray = (down << spins).sum(axis=-1)

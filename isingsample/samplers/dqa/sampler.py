@@ -1,30 +1,34 @@
 """The sampler: calibrate, anneal, read out."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from isingsample import _validation as check
-from isingsample._arrays import Array, concat, detach, in_own_precision, like, namespace
-from isingsample.blocks import Block, join, split
-from isingsample.calibration import EffectiveBetas
+from isingsample._core import checks as check
+from isingsample._core.arrays import Array, concat, detach, in_own_precision, like, namespace
+from isingsample._core.blocks import Block, split
+from isingsample._core.problem import IsingProblem
+from isingsample._core.streams import Streams
 from isingsample.errors import TooLargeError
-from isingsample.problem import IsingProblem
-from isingsample.samplers.base import Sampler, check_beta, check_is_problem
-from isingsample.samplers.dqa.aer import AerEngine
+from isingsample.samplers.base import check_beta, check_is_problem
+from isingsample.samplers.block_sampler import BlockSampler
 from isingsample.samplers.dqa.anneal import Anneal
-from isingsample.samplers.dqa.counterterms import (
+from isingsample.samplers.dqa.calibration.counterterms import (
     Counterterms,
     CountertermsLike,
     counterterms_of,
     with_counterterms,
 )
-from isingsample.samplers.dqa.engines import Engine, engine_for
-from isingsample.samplers.dqa.fitting import fitted_to_energy, fitted_to_reads
+from isingsample.samplers.dqa.calibration.fitting import fitted_to_energy, fitted_to_reads
+from isingsample.samplers.dqa.calibration.validity import field_range, warn_of_strong_fields
+from isingsample.samplers.dqa.engines.aer import AerEngine
+from isingsample.samplers.dqa.engines.choose import Engine, engine_for
+from isingsample.samplers.dqa.engines.primitive import PrimitiveEngine
+from isingsample.samplers.dqa.engines.statevector import StatevectorEngine
 from isingsample.samplers.dqa.presets import PRESETS
-from isingsample.samplers.dqa.primitive import PrimitiveEngine
 from isingsample.samplers.dqa.readout import table_order
 from isingsample.samplers.dqa.schedule import ScheduleLike
 from isingsample.samplers.dqa.solve import (
@@ -35,10 +39,8 @@ from isingsample.samplers.dqa.solve import (
     scaled,
     solutions,
 )
-from isingsample.samplers.dqa.statevector import StatevectorEngine
-from isingsample.samplers.dqa.validity import field_range, warn_of_strong_fields
+from isingsample.samplers.dqa.temperatures import ScheduleBetas
 from isingsample.samplers.solution import Solution, nothing_to_solve
-from isingsample.streams import Streams
 
 CALIBRATIONS = ("analytic", "circuit", "fit", "none")
 PRECISIONS = ("single", "double")
@@ -46,7 +48,7 @@ _DISTRIBUTION_LIMIT = 20
 
 
 @dataclass(frozen=True)
-class DQA(Sampler):
+class DQA(BlockSampler):
     r"""Diabatic quantum anneal: a circuit of Trotter steps, run by Qiskit or by this package.
 
     .. math::
@@ -55,9 +57,9 @@ class DQA(Sampler):
 
     from the ground state of the driver, too fast to end in the ground state of E. For weak
     problems the outcome is near a Boltzmann distribution, each body order at its own temperature
-    (see `isingsample.calibration`); calibration undoes that. It is an expansion for weak fields
+    (see `isingsample.schedule_betas`); calibration undoes that. It is an expansion for weak fields
     and couplings: the error grows with them, and results are never thermal. Longer anneals are
-    nearer to Boltzmann, and `isingsample.refine` removes what is left of the error.
+    nearer to Boltzmann, and `isingsample.Refine` removes what is left of the error.
 
     Simulated circuits run once for each query, and their 2**n outcome probabilities are exact.
     Reads are drawn from them with this package's own streams: Aer seeds a query by its place in
@@ -80,8 +82,8 @@ class DQA(Sampler):
             then depends on its batch, and gradients take the number for a constant. "none"
             anneals beta h, beta J and beta K.
         counterterms: None; or "analytic": calibrates to second order in weak problems, by what
-            `isingsample.samplers.dqa.counterterms` takes from h and J; or that as a pair of
-            numbers (of J h, of J J). Not with "fit" or "none". Nothing is taken for K.
+            `calibration.counterterms` takes from h and J; or that as a pair of numbers (of J h,
+            of J J). Not with "fit" or "none". Nothing is taken for K.
         num_reads: reads to draw for each problem, whose averages are the moments; None for exact
             expectations and no samples.
         max_spins: problems with more spins are refused: each further spin doubles the cost.
@@ -97,9 +99,9 @@ class DQA(Sampler):
             h, rz, rzz, cx and rx alone.
         pass_manager: of a primitive's backend; its run() is given the measured circuit.
 
-    Calibrated, a WeakFieldWarning says when a field lies where even a lone spin comes out wrong by
-    more than 0.1; info has "field_range", the largest good ``|beta h|``, and "largest_field", that
-    of the call.
+    Calibrated, a StrongFieldWarning says when a field lies where even a lone spin comes out wrong
+    by more than 0.1; info has "field_range", the largest good ``|beta h|``, and "largest_field",
+    that of the call.
 
     Raises:
         TypeError, ValueError: an option of the wrong kind or out of its range.
@@ -193,7 +195,7 @@ class DQA(Sampler):
         return engine_for(self.engine, noise_model=self.noise_model, pass_manager=self.pass_manager)
 
     @cached_property
-    def _betas(self) -> EffectiveBetas:
+    def _betas(self) -> ScheduleBetas:
         """What beta = 1 is divided by, for each body order, before any fit."""
         return self._anneal.betas_by(self.calibration)
 
@@ -207,7 +209,7 @@ class DQA(Sampler):
         return field_range(self._anneal, self._anneal.betas_by(known).h)
 
     def distribution(self, problem: IsingProblem, *, beta: Any = 1.0) -> Array:
-        """P(s) of every state, in the order of `isingsample.energies.spin_table`.
+        """P(s) of every state, in the order of `isingsample._core.states.spin_table`.
 
         Args:
             problem: a batch without absent spins, of at most 20 spins.
@@ -240,13 +242,15 @@ class DQA(Sampler):
                 found = concat(list(probabilities(self._engine, ready, self._anneal)), axis=0)
                 found = found[:, like(table_order(problem.num_spins), found, keep_dtype=True)]
                 parts.append(namespace(found).reshape(found, (*block.index.shape, -1)))
-        return converted(join(parts, blocks, problem, 0), problem.h)
+        return converted(blocks.join(parts, 0), problem.h)
 
     def _check(self, problem: IsingProblem) -> None:
         check_size(problem, self._engine, self.max_spins, differentiable=self.differentiable)
         self._anneal.check_calibration(self.calibration, "hJ" if problem.K is None else "hJK")
 
-    def _solve_all(self, blocks: list[Block], beta: Any, streams: Streams) -> list[Solution | None]:
+    def _solve_all(
+        self, blocks: Sequence[Block], beta: Any, streams: Streams
+    ) -> list[Solution | None]:
         betas = self._betas_for(blocks, beta)
         ready = [self._ready(block, beta, betas) for block in blocks if not block.is_empty]
         info: dict[str, Any] = {"calibration": self.calibration}
@@ -269,7 +273,7 @@ class DQA(Sampler):
         assert found is not None
         return found
 
-    def _ready(self, block: Block, beta: Any, betas: EffectiveBetas) -> Block:
+    def _ready(self, block: Block, beta: Any, betas: ScheduleBetas) -> Block:
         """What the circuit is made of."""
         local = block.to_numpy() if self.runs_on_host else block
         local = with_counterterms(local, beta, self._counterterms)
@@ -277,7 +281,7 @@ class DQA(Sampler):
         precision = self.precision or (None if self.num_reads is None else "double")
         return scaled(local, beta, betas, precision)
 
-    def _betas_for(self, blocks: list[Block], beta: Any) -> EffectiveBetas:
+    def _betas_for(self, blocks: Sequence[Block], beta: Any) -> ScheduleBetas:
         if self.calibration != "fit":
             return self._betas
         host = [block.to_numpy() for block in blocks if not block.is_empty]
@@ -289,7 +293,7 @@ class DQA(Sampler):
         noisy = isinstance(self._engine, AerEngine) and self._engine.noise_model is not None
         return fitted_to_energy(*known, self._engine if noisy else StatevectorEngine())
 
-    def _fields(self, blocks: list[Block], beta: Any, betas: EffectiveBetas) -> dict[str, float]:
+    def _fields(self, blocks: Sequence[Block], beta: Any, betas: ScheduleBetas) -> dict[str, float]:
         """The largest beta h of a call and the largest that comes out right, with a warning."""
         sizes = [float(abs(detach(block.h)).max()) for block in blocks if not block.is_empty]
         largest = float(detach(beta)) * max(sizes, default=0.0)

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from isingsample import _validation as check
+from isingsample._core import checks as check
 from isingsample.samplers.dqa.schedule_file import read_columns
 from isingsample.samplers.dqa.trained_curves import MONOTONE, TIMES, TRAINED
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from isingsample._arrays import (
+from isingsample._core import checks as check
+from isingsample._core.arrays import (
     Array,
     concat,
     is_torch,
@@ -16,18 +17,18 @@ from isingsample._arrays import (
     records_gradient,
     to_numpy,
 )
-from isingsample._memory import available_memory, readable_bytes
-from isingsample.blocks import Block
-from isingsample.calibration import EffectiveBetas
+from isingsample._core.blocks import Block
+from isingsample._core.memory import available_memory, readable_bytes
+from isingsample._core.problem import IsingProblem
+from isingsample._core.streams import Streams
 from isingsample.errors import TooLargeError
-from isingsample.problem import IsingProblem
 from isingsample.samplers.dqa.anneal import Anneal
-from isingsample.samplers.dqa.engines import Engine
-from isingsample.samplers.dqa.primitive import PrimitiveEngine
+from isingsample.samplers.dqa.engines.choose import Engine
+from isingsample.samplers.dqa.engines.primitive import PrimitiveEngine
+from isingsample.samplers.dqa.engines.statevector import StatevectorEngine
 from isingsample.samplers.dqa.readout import draw, moments
-from isingsample.samplers.dqa.statevector import StatevectorEngine
+from isingsample.samplers.dqa.temperatures import ScheduleBetas
 from isingsample.samplers.solution import Solution
-from isingsample.streams import Streams
 
 # Of a uniform number, a state's number and the bisection's temporaries.
 _BYTES_PER_READ = 64
@@ -66,7 +67,7 @@ def check_size(
         )
 
 
-def scaled(block: Block, beta: Any, betas: EffectiveBetas, precision: str | None) -> Block:
+def scaled(block: Block, beta: Any, betas: ScheduleBetas, precision: str | None) -> Block:
     """What the circuit is made of: each body order times beta over its own inverse temperature.
 
     Raises:
@@ -78,12 +79,7 @@ def scaled(block: Block, beta: Any, betas: EffectiveBetas, precision: str | None
     def times(coefficients: Array, own: float) -> Array:
         with np.errstate(over="ignore"):
             product = xp.astype(coefficients, dtype, copy=False) * (beta / own)
-        if not bool(xp.all(xp.isfinite(product))):
-            bits = xp.finfo(dtype).bits
-            raise ValueError(
-                f"beta times the fields or couplings leaves the range of float{bits}; scale the "
-                f"problem down"
-            )
+        check.check_in_range(product)
         return product
 
     h, J = times(block.h, betas.h), times(block.J, betas.J)

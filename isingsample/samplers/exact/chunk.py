@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from isingsample._arrays import Array, concat, like, namespace
-from isingsample.energies import pair_products
-from isingsample.samplers.exact.halves import Halves, slices
+from isingsample._core.arrays import Array, concat, like, namespace, slices
+from isingsample._core.states import pair_products
+from isingsample.samplers.exact.halves import Halves
 from isingsample.samplers.exact.marginals import (
     Fields,
     joint_distribution,

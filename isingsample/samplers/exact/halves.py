@@ -21,8 +21,8 @@ A_q and B_q are outer products in the same way, but for the couplings inside.
 
 from dataclasses import dataclass
 
-from isingsample._arrays import Array, detach, like, namespace
-from isingsample.energies import interactions, pair_indices, pair_products, spin_table
+from isingsample._core.arrays import Array, detach, like, namespace, slices
+from isingsample._core.states import interactions, pair_indices, pair_products, spin_table
 
 # Entries of the largest temporary array: 2**22 doubles are 32 MiB, of the order of a cache.
 CHUNK_ENTRIES = 2**22
@@ -36,11 +36,6 @@ def table_bytes(num_spins: int) -> float:
     columns = 2.0 ** min(num_spins - a, 1000)
     rows = 2.0 ** min(a // 2, 1000) + 2.0 ** min(a - a // 2, 1000) + a + 4
     return 8 * (min(rows * columns, 1e300) + 2 * min(CHUNK_ENTRIES, 2.0 ** min(num_spins, 1000)))
-
-
-def slices(length: int, step: int) -> list[slice]:
-    """range(length) in slices of step, at least 1."""
-    return [slice(i, min(i + max(1, step), length)) for i in range(0, length, max(1, step))]
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from isingsample._arrays import Array, concat, detach, like, namespace, to_numpy
-from isingsample._progress import track
-from isingsample.samplers._inverse_cdf import invert
+from isingsample._core import checks as check
+from isingsample._core.arrays import Array, concat, detach, like, namespace, slices, to_numpy
+from isingsample._core.progress import track
+from isingsample.samplers._shared.inverse_cdf import invert
 from isingsample.samplers.exact import halves as _halves
-from isingsample.samplers.exact.halves import Halves, slices
+from isingsample.samplers.exact.halves import Halves
 
 # Below these sums, terms that mattered may have underflowed (float32: 1e-38, float64: 1e-308).
 _SAFE_SUM = {"float32": 1e-25, "float64": 1e-280}
@@ -76,7 +77,7 @@ def marginals(h: Array, J: Array, K: Array | None, halves: Halves, *, cross: boo
     safe = to_numpy(is_safe(fast.total))
     if safe.all():
         return fast
-    check_range(h, halves.left_inner, halves.right_inner, halves.offset)
+    check.check_in_range(h, halves.left_inner, halves.right_inner, halves.offset)
     # Without fields Z is at least 1, so the substitutes below are finite, and so are gradients.
     keep = like(safe, h, keep_dtype=True)
     fast = products(xp.where(keep[..., None], h, xp.zeros_like(h)), halves, cross=cross)
@@ -149,22 +150,12 @@ def is_safe(total: Array) -> Array:
     return total > _SAFE_SUM[str(total.dtype).removeprefix("torch.")]
 
 
-def check_range(*arrays: Array) -> None:
-    """ValueError where any array has left the range of its dtype."""
-    for array in arrays:
-        if not np.isfinite(to_numpy(array)).all():
-            raise ValueError(
-                f"beta times the fields or couplings leaves the range of "
-                f"{str(array.dtype).removeprefix('torch.')}; scale the problem down"
-            )
-
-
 def joint_distribution(h: Array, halves: Halves, group: Array) -> Array:
     """P(x, y) of single queries h (rows, n): (rows, 2**a, 2**b), in the log domain."""
     xp = namespace(h)
     logs = log_joint(Fields.of(h, halves, group), halves, group, slice(0, len(halves.left)))
     joint, log_sums = _log_normalised(xp.reshape(logs, (len(h), -1)))
-    check_range(log_sums)
+    check.check_in_range(log_sums)
     return xp.reshape(joint, logs.shape)
 
 
@@ -232,7 +223,7 @@ def _log_domain(h: Array, halves: Halves, group: Array, cross: bool) -> Marginal
         _log_domain_of(h[rows], halves, group[rows], cross)
         for rows in slices(len(h), halves.queries_at_once)
     ]
-    check_range(*(part.log_partition for part in parts))
+    check.check_in_range(*(part.log_partition for part in parts))
 
     def joined(name: str) -> Array:
         return concat([getattr(part, name) for part in parts], axis=0)

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.autograd import forward_ad
 
-from isingsample._arrays import is_transformed
+from isingsample._core.arrays import is_transformed
 from isingsample.samplers.exact.prefix_moments import Part, Solved, pull
 
 Moments = tuple[Tensor, Tensor, Tensor]
@@ -35,14 +34,6 @@ def differentiable(
         solved, lengths, formula, h, J
     )
     return moments
-
-
-def has_tangent(*tensors: Tensor) -> bool:
-    """Whether forward-mode differentiation is going on, which needs the formula."""
-    return any(
-        forward_ad.unpack_dual(tensor).tangent is not None  # type: ignore[no-untyped-call]
-        for tensor in tensors
-    )
 
 
 class _Moments(torch.autograd.Function):

@@ -16,25 +16,20 @@ upstream u(x, y) = u(x) + u(y) changes log-weights by dL/dlog p = p (u - <u>), o
         + A (B u_y)^T\bigr) .
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
-from isingsample._arrays import (
+from isingsample._core.arrays import (
     Array,
     concat,
-    detach,
-    is_torch,
     like,
     namespace,
-    records_gradient,
     to_numpy,
 )
-from isingsample.blocks import Block
-from isingsample.energies import spin_table
-from isingsample.prefix_blocks import PrefixBlock
+from isingsample._core.states import spin_table
 from isingsample.samplers.exact.halves import Halves, by_sign, opposing
 from isingsample.samplers.exact.marginals import is_safe
 
@@ -81,39 +76,6 @@ class Solved:
     log_partition: Array
     weights: Array
     parts: list[Part]
-
-
-def moments(
-    block: Block, formula: Callable[[Block], tuple[Array, ...]]
-) -> tuple[Array, ...] | None:
-    """Magnetization, P(s = +1) and ln Z of a block, its fields and couplings times beta.
-
-    Args:
-        block: without K, of at most MAX_SPINS spins.
-        formula: the same by operations that autograd can follow, for higher derivatives.
-
-    Returns:
-        None where sums may have left the range of their dtype, or forward-mode differentiation
-        wants the formula.
-    """
-    h, J = block.h, block.J
-    lengths = np.full(h.shape[1], block.num_spins)
-    if isinstance(block, PrefixBlock):
-        lengths = block.lengths
-    if is_torch(h):
-        from isingsample.samplers.exact import prefix_gradients as gradients
-
-        if gradients.has_tangent(h, J):
-            return None
-    learned = records_gradient(h) or records_gradient(J)
-    solved = solve(detach(h), detach(J), lengths, keep=learned)
-    if solved is None:
-        return None
-    if learned:
-        return gradients.differentiable(
-            solved, lengths, lambda h, J: formula(replace(block, h=h, J=J)), h, J
-        )
-    return solved.magnetization, solved.probability, solved.log_partition
 
 
 def solve(h: Array, J: Array, lengths: np.ndarray, *, keep: bool) -> Solved | None:

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from isingsample import _validation as check
-from isingsample._arrays import (
+from isingsample._core import checks as check
+from isingsample._core.arrays import (
     Array,
     concat,
     detach,
@@ -16,22 +16,24 @@ from isingsample._arrays import (
     like,
     namespace,
     records_gradient,
+    slices,
     to_numpy,
 )
-from isingsample._memory import available_memory, readable_bytes
-from isingsample.blocks import Block, join, split
-from isingsample.energies import spin_states
+from isingsample._core.blocks import Block, Blocks, split
+from isingsample._core.memory import available_memory, readable_bytes
+from isingsample._core.prefix_blocks import PrefixBlock, prefixes
+from isingsample._core.problem import IsingProblem
+from isingsample._core.states import spin_states
+from isingsample._core.streams import Streams
 from isingsample.errors import TooLargeError
-from isingsample.prefix_blocks import PrefixBlock, prefixes
-from isingsample.problem import IsingProblem
-from isingsample.samplers.base import Minimizer, check_beta, check_is_problem
+from isingsample.samplers.base import check_beta, check_is_problem
+from isingsample.samplers.block_sampler import BlockMinimizer
 from isingsample.samplers.exact import halves as _halves
 from isingsample.samplers.exact import prefix_moments
 from isingsample.samplers.exact.chunk import Chunk
-from isingsample.samplers.exact.halves import Halves, slices, table_bytes
+from isingsample.samplers.exact.halves import Halves, table_bytes
 from isingsample.samplers.exact.marginals import draw_states, products, single_spins
 from isingsample.samplers.solution import Solution
-from isingsample.streams import Streams
 
 _DISTRIBUTION_LIMIT = 20
 # What a query's arrays over one half's states come to, in the widest dtype.
@@ -43,7 +45,7 @@ _FOR_GRADIENTS = (
 
 
 @dataclass(frozen=True)
-class Exact(Minimizer):
+class Exact(BlockMinimizer):
     """All moments exactly, from sums over all 2**n states; the reference of every other sampler.
 
     A batch that shares J costs two matrix products, 4 Q 2**n flops for Q queries. In PyTorch the
@@ -77,7 +79,7 @@ class Exact(Minimizer):
         check.check_count("max_memory", self.max_memory, minimum=2**28)
 
     def distribution(self, problem: IsingProblem, *, beta: Any = 1.0) -> Array:
-        """P(s) of every state, in the order of `isingsample.energies.spin_table`.
+        """P(s) of every state, in the order of `isingsample._core.states.spin_table`.
 
         Args:
             problem: a batch without absent spins.
@@ -110,7 +112,7 @@ class Exact(Minimizer):
 
         with in_own_precision(problem.h):
             parts = [self._over_chunks(block, beta, Chunk.distribution)[0] for block in blocks]
-        return join(parts, blocks, problem, 0)
+        return blocks.join(parts, 0)
 
     def _check(self, problem: IsingProblem) -> None:
         largest = problem.num_spins
@@ -133,7 +135,7 @@ class Exact(Minimizer):
                 f"or use a Monte Carlo sampler such as 'sa'"
             )
 
-    def _split(self, problem: IsingProblem) -> list[Block]:
+    def _split(self, problem: IsingProblem) -> Blocks:
         together = None
         if (
             problem.K is None
@@ -160,9 +162,10 @@ class Exact(Minimizer):
         if isinstance(block, PrefixBlock) or (fits and is_torch(block.h)):
             found = []
             for groups in self._chunks(block)[0]:
-                h, J = beta * block.h[groups], beta * block.J[groups]
-                part = replace(block, h=h, J=J, index=block.index[groups])
-                found.append(prefix_moments.moments(part, self._formula))
+                part = replace(
+                    block, h=block.h[groups], J=block.J[groups], index=block.index[groups]
+                ).times(beta)
+                found.append(_by_prefixes(part, self._formula))
             together = [moments for moments in found if moments is not None]
             if len(together) == len(found):
                 return tuple(concat(list(column), axis=0) for column in zip(*together, strict=True))
@@ -235,6 +238,39 @@ class Exact(Minimizer):
             entries = free // (_ARRAYS_PER_QUERY * _WIDEST_ENTRY)
         half = 2 ** (block.num_spins - block.num_spins // 2)
         return slices(groups, group_step), slices(queries, int(entries // (half * group_step)))
+
+
+def _by_prefixes(
+    block: Block, formula: Callable[[Block], tuple[Array, ...]]
+) -> tuple[Array, ...] | None:
+    """Magnetization, P(s = +1) and ln Z of a block, its fields and couplings times beta.
+
+    Args:
+        block: without K, of at most prefix_moments.MAX_SPINS spins.
+        formula: the same by operations that autograd can follow, for higher derivatives.
+
+    Returns:
+        None where sums may have left the range of their dtype, or forward-mode differentiation
+        wants the formula.
+    """
+    h, J = block.h, block.J
+    lengths = np.full(h.shape[1], block.num_spins)
+    if isinstance(block, PrefixBlock):
+        lengths = block.lengths
+    if is_torch(h):
+        from isingsample._core.autograd import has_tangent
+
+        if has_tangent(h, J):
+            return None
+    learned = records_gradient(h) or records_gradient(J)
+    solved = prefix_moments.solve(detach(h), detach(J), lengths, keep=learned)
+    if solved is None:
+        return None
+    if learned:
+        from isingsample.samplers.exact.prefix_gradients import differentiable
+
+        return differentiable(solved, lengths, lambda h, J: formula(replace(block, h=h, J=J)), h, J)
+    return solved.magnetization, solved.probability, solved.log_partition
 
 
 def moments_unchecked(h: Array, J: Array, K: Array | None = None) -> tuple[Array, Array, Array]:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from isingsample._arrays import Array, detach, like, namespace
-from isingsample.couplings import SparseCouplings
-from isingsample.energies import pair_indices, pair_products
+from isingsample._core.arrays import Array, detach, like, namespace
+from isingsample._core.sparse import SparseCouplings
+from isingsample._core.states import pair_indices, pair_products
 from isingsample.samplers.mean_field.fixed_point import DampedIteration, Settled
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from isingsample._arrays import Array, like, namespace, to_numpy
+from isingsample._core.arrays import Array, like, namespace, to_numpy
 
 
 @dataclass(frozen=True)

@@ -17,24 +17,24 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from isingsample import _validation as check
-from isingsample._arrays import Array, detach, is_torch, like, namespace, to_numpy
-from isingsample.blocks import Block
-from isingsample.couplings import SparseCouplings, check_dense_size
-from isingsample.energies import pair_indices
-from isingsample.problem import IsingProblem
-from isingsample.result import SampleResult
-from isingsample.samplers.base import Sampler
+from isingsample._core import checks as check
+from isingsample._core.arrays import Array, detach, is_torch, like, namespace, to_numpy
+from isingsample._core.blocks import Block
+from isingsample._core.problem import IsingProblem
+from isingsample._core.result import SampleResult
+from isingsample._core.sparse import SparseCouplings, check_dense_size
+from isingsample._core.states import pair_indices
+from isingsample._core.streams import Seed, Streams
+from isingsample.samplers.block_sampler import BlockSampler
 from isingsample.samplers.mean_field.equation import Equation
 from isingsample.samplers.mean_field.fixed_point import DampedIteration
 from isingsample.samplers.solution import Solution
-from isingsample.streams import Seed, Streams
 
-ORDERS = ("naive", "tap")
+EQUATIONS = ("naive", "tap")
 
 
 @dataclass(frozen=True)
-class MeanField(Sampler):
+class MeanField(BlockSampler):
     """Fixed point of the mean-field equation, reached by damped iteration from tanh(beta h).
 
     Approximate: the error is not known, so results are not thermal and std_error is NaN. It is
@@ -54,7 +54,7 @@ class MeanField(Sampler):
     each query, and is NaN for a solution that is not stable.
 
     Attributes:
-        order: "naive", or "tap" for the equation with the reaction term, which takes no K.
+        equation: "naive", or "tap" for the equation with the reaction term, which takes no K.
         max_iterations: steps after which a query counts as not converged.
         damping: share of the old m kept at each step, in [0, 1).
         tolerance: largest distance of a converged query's m_j from tanh(beta f_j), and likewise
@@ -63,14 +63,14 @@ class MeanField(Sampler):
             an entry for each problem.
 
     Raises:
-        ValueError: three-body couplings with order="tap"; fields or couplings (for TAP also
+        ValueError: three-body couplings with equation="tap"; fields or couplings (for TAP also
             their squares) that, summed, leave the range of the problem's dtype.
 
     Warns:
         UserWarning: there are queries that did not converge. Their m is the last iterate.
     """
 
-    order: str = "naive"
+    equation: str = "naive"
     max_iterations: int = 1000
     damping: float = 0.5
     tolerance: float = 1e-6
@@ -82,7 +82,7 @@ class MeanField(Sampler):
     thermal: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        check.check_choice("order", self.order, ORDERS)
+        check.check_choice("equation", self.equation, EQUATIONS)
         check.check_count("max_iterations", self.max_iterations)
         if not 0 <= check.check_number("damping", self.damping) < 1:
             raise ValueError(f"damping must be at least 0 and below 1, not {self.damping}")
@@ -96,9 +96,10 @@ class MeanField(Sampler):
         return result
 
     def _check(self, problem: IsingProblem) -> None:
-        if self.order == "tap" and problem.K is not None and to_numpy(problem.K).any():
+        if self.equation == "tap" and problem.K is not None and to_numpy(problem.K).any():
             raise ValueError(
-                "mean_field with order='tap' takes no three-body couplings K; use order='naive'"
+                "mean_field with equation='tap' takes no three-body couplings K; "
+                "use equation='naive'"
             )
 
     def _solve(self, block: Block, beta: Any, streams: Streams) -> Solution:
@@ -112,7 +113,7 @@ class MeanField(Sampler):
         found = equation.solve(detach(h), *map(detach, couplings))
         m = found.x
         if is_torch(m):
-            from isingsample._torch import implicit
+            from isingsample.samplers.mean_field.gradient import implicit
 
             m = implicit(equation, m, h, *couplings)
         return Solution(
@@ -126,7 +127,7 @@ class MeanField(Sampler):
     @property
     def _equation(self) -> Equation:
         iteration = DampedIteration(self.max_iterations, self.damping, self.tolerance)
-        return Equation(self.order == "tap", iteration)
+        return Equation(self.equation == "tap", iteration)
 
 
 def _dense(block: Block) -> Array:
@@ -165,8 +166,4 @@ def _check_range(h: Array, *couplings: Array) -> None:
     """ValueError unless the largest field that a spin could feel is finite."""
     xp = namespace(h)
     largest = xp.abs(h) + sum(_sizes(c) for c in couplings)[:, None]
-    if not np.isfinite(to_numpy(largest)).all():
-        raise ValueError(
-            f"beta times the fields or couplings leaves the range of "
-            f"{str(h.dtype).removeprefix('torch.')}; scale the problem down"
-        )
+    check.check_in_range(largest)

@@ -6,8 +6,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from isingsample import _validation as check
-from isingsample.blocks import Block
+from isingsample._core import checks as check
+from isingsample._core.blocks import Block
+from isingsample._core.streams import Streams
 from isingsample.samplers.monte_carlo.chains import Chains, ChainSampler
 from isingsample.samplers.monte_carlo.diagnostics import chain_diagnostics
 from isingsample.samplers.monte_carlo.schedules import (
@@ -18,7 +19,6 @@ from isingsample.samplers.monte_carlo.schedules import (
     check_last,
 )
 from isingsample.samplers.solution import Solution
-from isingsample.streams import Streams
 
 
 @dataclass(frozen=True)

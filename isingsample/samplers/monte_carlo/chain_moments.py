@@ -6,9 +6,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from isingsample.blocks import Block
-from isingsample.samplers._pairs import SUBSETS, chain_pairs, matrix
-from isingsample.samplers._threads import LANES
+from isingsample._core.blocks import Block
+from isingsample.samplers._shared.pairs import SUBSETS, chain_pairs, matrix
+from isingsample.samplers._shared.threads import LANES
 from isingsample.samplers.monte_carlo.diagnostics import chain_diagnostics
 from isingsample.samplers.solution import Solution
 

@@ -8,21 +8,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from isingsample import _validation as check
-from isingsample._arrays import Array, is_torch
-from isingsample._info import Info
-from isingsample.blocks import Block
-from isingsample.energies import interactions
+from isingsample._core import checks as check
+from isingsample._core.arrays import Array, is_torch
+from isingsample._core.blocks import Block
+from isingsample._core.info import Info
+from isingsample._core.problem import IsingProblem
+from isingsample._core.result import SampleResult
+from isingsample._core.states import interactions
+from isingsample._core.streams import Seed, Streams
 from isingsample.errors import MissingExtraError
-from isingsample.problem import IsingProblem
-from isingsample.result import SampleResult
-from isingsample.samplers._threads import LANES, run_tasks
+from isingsample.samplers._shared.threads import LANES, run_tasks
 from isingsample.samplers.base import Minimizer
+from isingsample.samplers.block_sampler import BlockMinimizer
 from isingsample.samplers.monte_carlo.chain_moments import NO_PAIRS, Pairs, blank_tally
 from isingsample.samplers.monte_carlo.diagnostics import warn_unless_converged
 from isingsample.samplers.monte_carlo.initial_states import check_initial_states, own_states
 from isingsample.samplers.monte_carlo.schedules import optimising_betas
-from isingsample.streams import Seed, Streams
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Chains:
     moments_of_reads: bool
 
 
-class ChainSampler(Minimizer):
+class ChainSampler(BlockMinimizer):
     """A sampler whose reads are the last states of Markov chains.
 
     Tensors on a GPU are sampled there by `_on_device()`, others, and those with a sparse J, on the
@@ -104,7 +105,7 @@ class ChainSampler(Minimizer):
         raise NotImplementedError
 
     def _on_device(self) -> Minimizer:
-        from isingsample.samplers.monte_carlo.on_device import ChainsOnDevice
+        from isingsample.samplers.monte_carlo.device.chains import ChainsOnDevice
 
         return ChainsOnDevice(self)
 
@@ -133,7 +134,7 @@ class ChainSampler(Minimizer):
     ) -> tuple[np.ndarray, Any]:
         """Chains along betas (queries or 1, sweeps): their last states and their Tally."""
         kernel_runs = import_kernels(self.name)
-        from isingsample.samplers.monte_carlo.kernel_inputs import kernel_inputs
+        from isingsample.samplers.monte_carlo.compiled.inputs import kernel_inputs
 
         problems, couplings = kernel_inputs(block, streams)
         queries, num_spins = problems.h.shape
@@ -155,8 +156,8 @@ class ChainSampler(Minimizer):
     def _annealed(self, block: Block, num_sweeps: int, streams: Streams) -> np.ndarray:
         """The last states of anneals that are scaled to each query: (queries, reads, n) int8."""
         import_kernels(self.name)
-        from isingsample.samplers.monte_carlo.anneal_runs import run_anneals
-        from isingsample.samplers.monte_carlo.kernel_inputs import kernel_inputs
+        from isingsample.samplers.monte_carlo.compiled.anneal_runs import run_anneals
+        from isingsample.samplers.monte_carlo.compiled.inputs import kernel_inputs
 
         problems, couplings = kernel_inputs(block, streams)
         first = self._first_states(block)
@@ -179,7 +180,7 @@ def on_accelerator(problem: IsingProblem) -> bool:
 def import_kernels(name: str) -> Any:
     """The compiled kernels, or MissingExtraError saying that a sampler needs them."""
     try:
-        from isingsample.samplers.monte_carlo import kernel_runs as _kernel_runs
+        from isingsample.samplers.monte_carlo.compiled import chain_runs as _kernel_runs
     except ImportError:
         raise MissingExtraError(f"the sampler {name!r}", "numba") from None
     return _kernel_runs

@@ -5,12 +5,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from isingsample import _validation as check
-from isingsample.blocks import Block
+from isingsample._core import checks as check
+from isingsample._core.blocks import Block
+from isingsample._core.streams import Streams
 from isingsample.samplers.monte_carlo.chain_moments import Pairs, chain_solution
 from isingsample.samplers.monte_carlo.chains import Chains, ChainSampler
 from isingsample.samplers.solution import Solution
-from isingsample.streams import Streams
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from isingsample import _validation as check
-from isingsample._arrays import to_numpy
-from isingsample.problem import IsingProblem
+from isingsample._core import checks as check
+from isingsample._core.arrays import to_numpy
+from isingsample._core.problem import IsingProblem
 
 
 def own_states(states: Any) -> np.ndarray:

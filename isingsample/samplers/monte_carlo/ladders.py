@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from isingsample.blocks import Block
+from isingsample._core.blocks import Block
+from isingsample._core.streams import Streams
 from isingsample.samplers.monte_carlo.schedules import optimising_range
-from isingsample.streams import Streams
 
 
 def first_ladder(block: Block, beta: float, rungs: int) -> np.ndarray:
@@ -21,7 +21,7 @@ def first_ladder(block: Block, beta: float, rungs: int) -> np.ndarray:
     felt = block.coupling_sums().max(axis=-1)
     if block.K is not None:
         felt = felt + np.abs(block.K).sum(axis=(-2, -1), dtype=float).max(axis=-1) / 2
-    # Couplings that add up to 1/2 hold nothing; fields alone build no barriers.
+    # CouplingLists that add up to 1/2 hold nothing; fields alone build no barriers.
     with np.errstate(over="ignore"):
         steps = np.maximum(2 * beta * felt, 1.0)
     start = np.repeat(beta / np.minimum(steps, 1e300), block.index.shape[1])

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from isingsample._arrays import to_numpy
-from isingsample._validation import check_finite, check_number, real_array
-from isingsample.blocks import Block
+from isingsample._core.arrays import to_numpy
+from isingsample._core.blocks import Block
+from isingsample._core.checks import check_finite, check_number, real_array
 
 SCHEDULE_TYPES = ("geometric", "linear", "custom")
 # An optimising anneal ends this much colder than it starts, at most.

@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from isingsample import _validation as check
-from isingsample.blocks import Block
-from isingsample.samplers._threads import LANES, run_tasks
+from isingsample._core import checks as check
+from isingsample._core.blocks import Block
+from isingsample._core.streams import Streams
+from isingsample.samplers._shared.threads import LANES, run_tasks
 from isingsample.samplers.base import Minimizer
 from isingsample.samplers.monte_carlo.chain_moments import (
     NO_PAIRS,
@@ -27,7 +28,6 @@ from isingsample.samplers.monte_carlo.ladders import (
 )
 from isingsample.samplers.monte_carlo.schedules import check_betas, check_last
 from isingsample.samplers.solution import Solution
-from isingsample.streams import Streams
 
 # Pilot runs that adapt the ladder, before burn_in; each draws from streams of its own.
 _PILOTS = 3
@@ -111,7 +111,7 @@ class ParallelTempering(ChainSampler):
         return {**super()._idle(batch), "betas": betas, "swap_acceptance": shares}
 
     def _on_device(self) -> Minimizer:
-        from isingsample.samplers.monte_carlo.ladders_on_device import LaddersOnDevice
+        from isingsample.samplers.monte_carlo.device.ladders import LaddersOnDevice
 
         return LaddersOnDevice(self)
 
@@ -166,8 +166,8 @@ class ParallelTempering(ChainSampler):
     ) -> "_Run":
         """Run all ladders of a block, from states (queries, ladders, rungs, n) or afresh."""
         kernel_runs = import_kernels(self.name)
-        from isingsample.samplers.monte_carlo.kernel_inputs import kernel_inputs
-        from isingsample.samplers.monte_carlo.ladder_runs import run_tempering
+        from isingsample.samplers.monte_carlo.compiled.inputs import kernel_inputs
+        from isingsample.samplers.monte_carlo.compiled.ladder_runs import run_tempering
 
         problems, couplings = kernel_inputs(block, streams)
         shape = (len(betas), self.num_reads, betas.shape[1], block.num_spins)

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from isingsample._arrays import Array, detach, like, namespace, records_gradient, to_numpy
-from isingsample.blocks import Block
-from isingsample.couplings import SparseCouplings
-from isingsample.energies import pair_products, spin_table
-from isingsample.prefix_blocks import PrefixBlock
+from isingsample._core import checks as check
+from isingsample._core.arrays import Array, detach, like, namespace, records_gradient, to_numpy
+from isingsample._core.blocks import Block
+from isingsample._core.prefix_blocks import PrefixBlock
+from isingsample._core.sparse import SparseCouplings
+from isingsample._core.states import pair_products, spin_table
 
 
 @dataclass(frozen=True)
@@ -147,13 +148,8 @@ class Band:
         xp = namespace(h)
         # Windows differ by what the couplings of `width` spins cost, and a sign adds its own: twice
         # their sizes each.
-        limit = xp.finfo(h.dtype).max / (4 * self.width + 4)
-        fits = xp.sum(xp.abs(detach(couplings)), axis=-1) < limit
-        if not (xp.all(fits) and xp.all(xp.isfinite(detach(h)))):
-            raise ValueError(
-                f"beta times the fields or couplings leaves the range of "
-                f"{str(h.dtype).removeprefix('torch.')}; scale the problem down"
-            )
+        costs = xp.sum(xp.abs(detach(couplings)), axis=-1) * (4 * self.width + 4)
+        check.check_in_range(detach(h), costs)
         return Band(h, couplings, self.width, self.lengths)
 
     def costs(self) -> tuple[Array, Array, Array]:

@@ -6,14 +6,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from isingsample import _validation as check
-from isingsample._arrays import Array, concat, detach, like, namespace
-from isingsample._memory import available_memory, readable_bytes
-from isingsample.blocks import Block, split
+from isingsample._core import checks as check
+from isingsample._core.arrays import Array, concat, detach, like, namespace
+from isingsample._core.blocks import Block, Blocks, split
+from isingsample._core.memory import available_memory, readable_bytes
+from isingsample._core.prefix_blocks import prefixes
+from isingsample._core.problem import IsingProblem
+from isingsample._core.streams import Streams
 from isingsample.errors import TooLargeError
-from isingsample.prefix_blocks import prefixes
-from isingsample.problem import IsingProblem
-from isingsample.samplers.base import Minimizer
+from isingsample.samplers.block_sampler import BlockMinimizer
 from isingsample.samplers.solution import Solution
 from isingsample.samplers.transfer.band import Band, Outermost, outermost
 from isingsample.samplers.transfer.windows import (
@@ -25,7 +26,6 @@ from isingsample.samplers.transfer.windows import (
     neighbour_correlations,
     walk,
 )
-from isingsample.streams import Streams
 
 # The conditionals of a chunk of queries: those of one spin should fit into a cache, beside a few
 # temporaries, and those of all spins into memory. 2**24 doubles are 128 MiB.
@@ -36,31 +36,31 @@ _TABLES = 4
 
 
 @dataclass(frozen=True)
-class Transfer(Minimizer):
+class Transfer(BlockMinimizer):
     """All moments exactly where no coupling reaches further than w spins, at any length.
 
     J and K must be 0 between spins whose places differ by more than w. A query costs n 2**w
     operations and as many numbers, its correlations n**2 2**w operations. In PyTorch the result
     is differentiable in h, J, K and beta, twice and on any device; the gradient keeps some ten
     numbers for each of the n 2**w windows of a query. Where J or K requires a gradient, zeros
-    count as couplings, for their gradient is not zero, unless half_width says that they stay so.
+    count as couplings, for their gradient is not zero, unless reach says that they stay so.
 
     Attributes:
         num_reads: independent samples to draw for each problem besides the moments; None for no
             samples. Moments are exact either way.
-        max_width: problems with a larger w are refused: each step up doubles the cost.
-        half_width: w, beyond which J and K must be zero, and get gradient zero; None to find it
+        max_reach: problems with a larger w are refused: each step up doubles the cost.
+        reach: w, beyond which J and K must be zero, and get gradient zero; None to find it
             from J and K.
 
     Raises:
-        ValueError: a coupling reaches further than half_width.
-        TooLargeError: a coupling reaches further than max_width, or a problem needs more memory
+        ValueError: a coupling reaches further than reach.
+        TooLargeError: a coupling reaches further than max_reach, or a problem needs more memory
             than there is.
     """
 
     num_reads: int | None = None
-    max_width: int = 16
-    half_width: int | None = None
+    max_reach: int = 16
+    reach: int | None = None
 
     name: ClassVar[str] = "transfer"
     runs_on_host: ClassVar[bool] = False
@@ -70,13 +70,13 @@ class Transfer(Minimizer):
     def __post_init__(self) -> None:
         if self.num_reads is not None:
             check.check_count("num_reads", self.num_reads)
-        check.check_count("max_width", self.max_width)
-        if self.half_width is not None:
-            check.check_count("half_width", self.half_width, minimum=0)
-            if self.half_width > self.max_width:
+        check.check_count("max_reach", self.max_reach)
+        if self.reach is not None:
+            check.check_count("reach", self.reach, minimum=0)
+            if self.reach > self.max_reach:
                 raise ValueError(
-                    f"half_width={self.half_width} is beyond max_width={self.max_width}; raise "
-                    f"max_width too: the cost of a query is n 2**half_width"
+                    f"reach={self.reach} is beyond max_reach={self.max_reach}; raise "
+                    f"max_reach too: the cost of a query is n 2**reach"
                 )
 
     def _check(self, problem: IsingProblem) -> None:
@@ -87,38 +87,38 @@ class Transfer(Minimizer):
     def _check_term(self, term: Outermost, block: Block, problem: IsingProblem) -> None:
         batched = getattr(problem, term.name).ndim > len(term.spins)
         entry = f"{term.name}[{', '.join([*['...'] * batched, *map(str, term.spins)])}]"
-        if self.half_width is not None and term.distance > self.half_width:
+        if self.reach is not None and term.distance > self.reach:
             raise ValueError(
                 f"{entry} is a coupling of spins {term.distance} apart: a band wider than "
-                f"declared, half_width={self.half_width}"
+                f"declared, reach={self.reach}"
             )
         width = self._width(term, block)
         itemsize = 8 if "64" in str(problem.h.dtype) else 4
         needed = float(_TABLES * itemsize * block.num_spins) * 2.0 ** min(width + 1, 1000)
         available = available_memory()
-        if width > self.max_width or needed > available:
+        if width > self.max_reach or needed > available:
             remedy = "Order the spins so that those that couple are near each other"
             if term.learned:
                 remedy = (
                     f"As {term.name} requires a gradient, its zeros count as couplings: declare "
-                    f"by half_width how far it will reach"
+                    f"by reach how far it will reach"
                 )
             raise TooLargeError(
                 f"{entry} couples spins {term.distance} apart; the transfer of {block.num_spins} "
                 f"spins with a half width of {width} needs 2**{width} states for each and about "
-                f"{readable_bytes(needed)} of memory; the limit is max_width={self.max_width} and "
+                f"{readable_bytes(needed)} of memory; the limit is max_reach={self.max_reach} and "
                 f"{readable_bytes(available)} are available. {remedy}, or use a Monte Carlo "
                 f"sampler such as 'sa'"
             )
 
     def _outermost(self, block: Block) -> Outermost:
-        return outermost(block, learned=self.half_width is None)
+        return outermost(block, learned=self.reach is None)
 
     def _width(self, term: Outermost, block: Block) -> int:
-        width = term.distance if self.half_width is None else self.half_width
+        width = term.distance if self.reach is None else self.reach
         return min(width, block.num_spins - 1)
 
-    def _split(self, problem: IsingProblem) -> list[Block]:
+    def _split(self, problem: IsingProblem) -> Blocks:
         # (Reads of a problem must not depend on how long others are.)
         together = None if self.num_reads else prefixes(problem)
         return split(problem) if together is None else together

@@ -27,8 +27,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from isingsample._arrays import Array, detach, like, namespace
-from isingsample.energies import spin_table
+from isingsample._core.arrays import Array, detach, like, namespace
+from isingsample._core.states import spin_table
 from isingsample.samplers.transfer.band import Band
 
 # From the signs' logarithmic weights (2, ...), what stands for their probabilities (2, ...), and

@@ -1,0 +1,101 @@
+"""Comparisons and solutions as text: a table for the terminal, Markdown or JSON."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import JustifyMethod
+from rich.table import Table
+from rich.text import Text
+
+from isingsample.comparison.compare import Row
+
+_COLUMNS: tuple[tuple[str, JustifyMethod], ...] = (
+    ("sampler", "left"),
+    ("queries", "right"),
+    ("reads", "right"),
+    ("time/query", "right"),
+    ("mean |Δm| (noise)", "right"),
+    ("max |Δm| (noise)", "right"),
+    ("error bar", "right"),
+    ("TV (noise)", "right"),
+    ("effective β", "right"),
+    ("lowest E", "right"),
+    ("thermal", "left"),
+)
+
+
+def comparison_table(rows: Sequence[Row], title: str) -> Table:
+    """Rows as a rich table; in parentheses the shot noise of as many exact reads."""
+    table = Table(title=title, title_justify="left", title_style="bold", caption_justify="left")
+    for heading, justify in _COLUMNS:
+        table.add_column(heading, justify=justify, overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, _cells(row)), style=None if row.failure is None else "dim")
+    return table
+
+
+def failures(rows: Sequence[Row]) -> list[str]:
+    """One line for each sampler that gave no result: its name and why."""
+    return [f"{row.label}: {row.failure}" for row in rows if row.failure is not None]
+
+
+def comparison_records(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Rows as JSON values; NaN and infinity, which JSON lacks, become None."""
+    return [_json(asdict(row)) for row in rows]
+
+
+def duration(seconds: float) -> str:
+    """A time with three digits and its unit."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds / 1e-9:.3g} ns"
+
+
+def _cells(row: Row) -> list[str]:
+    if row.failure is not None or row.error is None or row.shot_noise is None:
+        return [row.label, *["–"] * 9, "failed"]
+    noise = row.shot_noise
+    return [
+        row.label,
+        str(row.queries),
+        "–" if row.reads is None else str(row.reads),
+        duration(row.seconds_per_query or 0.0),
+        f"{_digits(row.error.mean)} ({_digits(noise.mean)})",
+        f"{_digits(row.error.largest)} ({_digits(noise.largest)})",
+        "–" if row.error_bar is None or math.isnan(row.error_bar) else _digits(row.error_bar),
+        "–"
+        if math.isnan(row.error.total_variation)
+        else f"{row.error.total_variation:.3f} ({noise.total_variation:.3f})",
+        "–" if row.beta is None else _with_error(row.beta.beta, row.beta.std_error),
+        "–" if row.lowest_energy is None else f"{row.lowest_energy:.3f}",
+        "yes" if row.thermal else "no",
+    ]
+
+
+def _digits(value: float) -> str:
+    if value == 0:
+        return "0"
+    return f"{value:.4f}" if value >= 1e-4 else f"{value:.0e}"
+
+
+def _with_error(value: float, std_error: float) -> str:
+    """0.9993 and 0.0021 as '0.999(2)': the error in units of the last digit."""
+    if not math.isfinite(value):
+        return str(value).replace("inf", "∞")
+    if not 0 < std_error < 1:
+        return f"{value:.3g}"
+    decimals = -math.floor(math.log10(std_error))
+    return f"{value:.{decimals}f}({round(std_error * 10**decimals)})"
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _json(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_json(entry) for entry in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

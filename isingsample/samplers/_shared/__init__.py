@@ -1,0 +1,1 @@
+"""What several samplers use: pairs of spins and their errors, tables, compiled loops, threads."""

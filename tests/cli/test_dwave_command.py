@@ -1,0 +1,180 @@
+"""`isingsample dwave check`: what it says, and what it does not do."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from dwave.system import DWaveSampler
+
+from isingsample import DWave, DWaveJob, load_problem
+from support.command_line import Done
+from support.fake_sapi import TOKEN, FakeSapi, Fault
+
+
+def rows(text: str) -> dict[str, list[str]]:
+    """The tables in a text, by first column."""
+    cells = ([cell.strip() for cell in line.split("│")[1:-1]] for line in text.splitlines())
+    return {first: rest for first, *rest in filter(None, cells)}
+
+
+def configured(done: Done) -> dict[str, tuple[str, str]]:
+    found = json.loads(done.stdout)["configuration"]
+    return {setting["name"]: (setting["value"], setting["source"]) for setting in found}
+
+
+def test_what_a_solver_accepts_is_shown_and_nothing_is_submitted(
+    run: Callable[..., Done], sapi: FakeSapi
+) -> None:
+    sapi.solver["properties"]["problem_run_duration_range"] = [0, 1_000_000]
+    done = run("dwave", "check", DWAVE_API_TOKEN=TOKEN)
+    assert done.returncode == 0, done.stderr
+    shown = rows(done.stdout)
+    assert shown["token"] == ["set", "environment variable DWAVE_API_TOKEN"]
+    assert shown["endpoint"] == [sapi.url, "environment variable DWAVE_API_ENDPOINT"]
+    for name, value in {
+        "name": "zephyr_160q_mock",
+        "qubits": "160",
+        "couplers": "1224",
+        "topology": "zephyr [2, 4]",
+        "h_range": "-2 to 2",
+        "extended_j_range": "-2 to 1",
+        "num_reads_range": "1 to 10000",
+        "annealing_time_range": "1 to 2000",
+        "fast_anneal_time_range": "0.005 to 2000",
+        "problem_run_duration_range": "0 to 1e+06",
+    }.items():
+        assert shown[name] == [value], name
+    assert TOKEN not in done.stdout + done.stderr
+    assert sapi.count("POST") == 0
+
+
+def test_the_cost_is_oceans_own_estimate(run: Callable[..., Done], sapi: FakeSapi) -> None:
+    batch = ("--queries", "40", "--spins", "5", "--reads", "700", "--annealing-time", "33")
+    done = run("dwave", "check", "--json", *batch, DWAVE_API_TOKEN=TOKEN)
+    found = json.loads(done.stdout)["estimate"]
+    assert found["num_problems"] == 40
+    assert found["num_submissions"] == -(-40 // found["num_tiles"]) > 1
+    last = 40 - found["num_tiles"] * (found["num_submissions"] - 1)
+    with DWaveSampler(token=TOKEN) as sampler:
+        microseconds = [
+            sampler.solver.estimate_qpu_access_time(
+                found["num_qubits"], num_reads=700, annealing_time=33.0
+            )
+        ] * (found["num_submissions"] - 1)
+        # The last one has fewer problems, and reading fewer qubits takes less time.
+        least = sampler.solver.estimate_qpu_access_time(last, num_reads=700, annealing_time=33.0)
+    full = sum(microseconds)
+    assert full + least <= found["qpu_seconds"] * 1e6 <= full + microseconds[0]
+    assert found["seconds_per_1000"] == pytest.approx(25 * found["qpu_seconds"])
+    shown = run("dwave", "check", *batch, DWAVE_API_TOKEN=TOKEN).stdout
+    assert f"40 problems in {found['num_submissions']} submissions" in shown
+    assert f"{found['qpu_seconds']:.3g} s of QPU access time" in shown
+    assert sapi.count("POST") == 0
+
+
+def test_each_setting_says_where_it_comes_from(
+    run: Callable[..., Done], sapi: FakeSapi, nowhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user = nowhere / "dwave" / "dwave.conf"
+    user.parent.mkdir()
+    user.write_text(
+        f"[defaults]\ntoken = {TOKEN}\nsolver = nobody\n[mine]\nregion = eu-central-1\n"
+    )
+    (nowhere / "dwave.conf").write_text("[mine]\nsolver = zephyr_160q_mock\n")
+    done = run("dwave", "check", "--json", "--profile", "mine")
+    assert done.returncode == 0, done.stderr
+    found = configured(done)
+    assert found["token"] == ("set", f"file {user}")
+    assert found["solver"] == ("zephyr_160q_mock", "file ./dwave.conf")
+    assert found["endpoint"] == (sapi.url, "environment variable DWAVE_API_ENDPOINT")
+    assert found["region"] == ("by the endpoint", "default")  # which overrides that of the file
+    assert found["profile"] == ("mine", "option")
+    assert found["config_file"] == (f"{user}, ./dwave.conf", "default")
+    monkeypatch.delenv("DWAVE_API_ENDPOINT")
+    done = run("dwave", "check", "--json", "--endpoint", sapi.url, DWAVE_PROFILE="mine")
+    assert configured(done)["endpoint"] == (sapi.url, "option")
+    assert configured(done)["profile"] == ("mine", "environment variable DWAVE_PROFILE")
+    assert json.loads(done.stdout)["solver"]["name"] == "zephyr_160q_mock"
+
+
+@pytest.mark.usefixtures("nowhere")
+def test_without_a_token(run: Callable[..., Done]) -> None:
+    done = run("dwave", "check")
+    assert done.returncode == 3
+    assert rows(done.stdout)["token"] == ["not set", "default"]
+    assert "DWAVE_API_TOKEN" in done.stderr
+
+
+@pytest.mark.usefixtures("sapi")
+def test_a_wrong_token(run: Callable[..., Done]) -> None:
+    done = run("dwave", "check", DWAVE_API_TOKEN="DEV-wrong")
+    assert done.returncode == 3
+    assert rows(done.stdout)["token"][0] == "set"
+    assert "refused the API token" in done.stderr
+    assert "DEV-wrong" not in done.stdout + done.stderr
+
+
+def test_without_a_network(run: Callable[..., Done], refused: str) -> None:
+    done = run("dwave", "check", "--endpoint", refused, DWAVE_API_TOKEN=TOKEN)
+    assert done.returncode == 4
+    assert f"cannot reach D-Wave's service at {refused}" in done.stderr
+
+
+def test_without_a_solver(run: Callable[..., Done], sapi: FakeSapi) -> None:
+    done = run("dwave", "check", "--solver", "Advantage9", DWAVE_API_TOKEN=TOKEN)
+    assert done.returncode == 4
+    assert "no solver online for solver='Advantage9'" in done.stderr
+    sapi.faults = [Fault("GET .*solvers", 503)]
+    assert run("dwave", "check", DWAVE_API_TOKEN=TOKEN).returncode == 4
+
+
+@pytest.mark.usefixtures("nowhere")
+def test_the_mock_needs_nothing(run: Callable[..., Done]) -> None:
+    done = run("dwave", "check", "--mock")
+    assert done.returncode == 0, done.stderr
+    assert rows(done.stdout)["topology"] == ["zephyr [12, 4]"]
+    assert "token" not in done.stdout
+
+
+@pytest.mark.usefixtures("sapi")
+def test_a_fast_anneal_takes_one_more_spin(run: Callable[..., Done]) -> None:
+    batch = ("dwave", "check", "--json", "--spins", "2", "--queries", "1")
+    fast = ("--fast-anneal", "--annealing-time", "0.005")
+    slow, quick = (
+        json.loads(run(*batch, *options, DWAVE_API_TOKEN=TOKEN).stdout)["estimate"]
+        for options in ((), fast)
+    )
+    assert (slow["num_qubits"], quick["num_qubits"]) == (2, 3)
+    assert quick["qpu_seconds"] < slow["qpu_seconds"]
+
+
+@pytest.mark.usefixtures("sapi")
+def test_batches_beyond_the_solver(run: Callable[..., Done]) -> None:
+    for batch, message in (
+        (("--reads", "20000"), "num_reads_range [1, 10000]"),
+        (("--annealing-time", "0.1"), "annealing_time_range [1, 2000]"),
+        (("--spins", "60"), "no embedding found"),
+        (("--reads", "0"), "--reads"),
+        (("--fast-anneal",), "needs annealing_time, in microseconds"),
+    ):
+        done = run("dwave", "check", *batch, DWAVE_API_TOKEN=TOKEN)
+        assert done.returncode == 2
+        assert message in done.stderr
+
+
+def test_solve_keeps_what_it_has_submitted(
+    run: Callable[..., Done], sapi: FakeSapi, nowhere: Path
+) -> None:
+    (nowhere / "pair.txt").write_text("0 0 -1.0\n0 1 -0.5\n")
+    sapi.held = "all"
+    late = ("--sampler", "dwave", "--option", "timeout=0.3", "--option", "num_reads=20")
+    done = run("solve", "pair.txt", *late, DWAVE_API_TOKEN=TOKEN)
+    assert done.returncode == 4
+    (path,) = nowhere.glob("isingsample-job-*.json")
+    assert f"kept in {path.name}" in done.stderr
+    sapi.held = set()
+    with DWave() as sampler:
+        result = sampler.resume(DWaveJob.load(path), load_problem(Path("pair.txt")))
+    assert result.magnetization[0] > 0
+    assert len(sapi.jobs) == 1

@@ -108,7 +108,7 @@ _BUILT_IN = (
     ),
     Entry(
         "dqa",
-        "isingsample.samplers.dqa:DQA",
+        "isingsample.samplers.dqa.sampler:DQA",
         "Trotterized diabatic quantum anneal, on Qiskit or our own engine",
         extra="qiskit",
         modules=("qiskit", "qiskit_aer", "scipy"),

@@ -15,7 +15,7 @@ import torch
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from isingsample import DQA, IsingProblem, dqa_circuit
-from isingsample.samplers.dqa.engines import statevector
+from isingsample.samplers.dqa.engines import amplitudes
 from isingsample.samplers.dqa.readout import moments
 
 pytestmark = pytest.mark.benchmark
@@ -67,7 +67,7 @@ def test_a_gradient(
 
     compiled = gradient()
     if way != "compiled":
-        monkeypatch.setattr(statevector, "_WORTH_LOADING", 2**60)
+        monkeypatch.setattr(amplitudes, "_WORTH_LOADING", 2**60)
     benchmark.group = f"gradient, n = {num_spins}, {queries} queries, 200 steps"
     found = benchmark.pedantic(gradient, rounds=3, warmup_rounds=1)
     torch.testing.assert_close(found, compiled, rtol=0, atol=1e-9 * abs(compiled[1]).max().item())

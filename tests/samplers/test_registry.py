@@ -1,43 +1,26 @@
 """Samplers by name."""
 
-from dataclasses import dataclass
 from importlib.metadata import EntryPoint
-from typing import ClassVar
 
 import pytest
 
 from isingsample import (
-    BlockSampler,
     Exact,
     MissingExtraError,
     Sampler,
-    Solution,
     get_sampler,
     list_samplers,
 )
-from isingsample._core.blocks import Block
-from isingsample._core.streams import Streams
 from isingsample.samplers import registry
 from isingsample.samplers.registry import Entry
-
-
-@dataclass(frozen=True)
-class Foreign(BlockSampler):
-    """A sampler of another package."""
-
-    strength: float = 1.0
-
-    name: ClassVar[str] = "foreign"
-
-    def _solve(self, block: Block, beta: float, streams: Streams) -> Solution:
-        return Solution(block.h, block.h, block.h)
+from support.tiny_samplers import Foreign
 
 
 @pytest.fixture
 def foreign(monkeypatch: pytest.MonkeyPatch) -> str:
     """The names that another package registers; one of them is taken."""
     points = [
-        EntryPoint(name, "test_registry:Foreign", registry.ENTRY_POINT_GROUP)
+        EntryPoint(name, "support.tiny_samplers:Foreign", registry.ENTRY_POINT_GROUP)
         for name in ("foreign", "exact")
     ]
     monkeypatch.setattr(registry, "entry_points", lambda group: points)

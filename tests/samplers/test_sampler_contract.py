@@ -6,7 +6,7 @@ import pickle
 import textwrap
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from isingsample import IsingProblem, Solution
 from isingsample._core.arrays import is_torch, to_numpy
 from isingsample._core.blocks import Block
 from isingsample._core.streams import Streams
-from isingsample.samplers import base
+from isingsample.samplers import block_sampler
 from support.strategies import LIBRARIES, in_library, problems
 from support.tiny_samplers import Coins, Tanh, Three
 
@@ -30,10 +30,10 @@ def kept(problem: IsingProblem, values: np.ndarray) -> np.ndarray:
 
 
 def test_the_sampler_of_the_docstring_works() -> None:
-    documentation = ast.get_docstring(ast.parse(Path(base.__file__).read_text()))
+    documentation = ast.get_docstring(ast.parse(Path(block_sampler.__file__).read_text()))
     assert documentation is not None
     code = documentation.split("::\n")[1].split("\n`Independent()")[0]
-    scope = {**vars(base), "np": np}
+    scope = {**vars(block_sampler), "np": np, "dataclass": dataclass, "ClassVar": ClassVar}
     exec(textwrap.dedent(code), scope)
     problem = IsingProblem(np.array([[0.5, -1.0], [2.0, 0.1]]), present=[[True] * 2, [True, False]])
     result = scope["Independent"]().sample(problem, beta=0.7)

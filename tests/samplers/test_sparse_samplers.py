@@ -72,8 +72,8 @@ def test_transfer_is_exact_on_sparse_bands(both: Any) -> None:
 @given(twins(scales=(0.0, 0.01, 0.3)))
 def test_mean_field_is_that_of_the_dense_problem(both: Any) -> None:
     tolerance = 1e-5 if both[0].h.dtype == np.float32 else 1e-9
-    for order in ("naive", "tap"):
-        one, other = (MeanField(order=order).sample(problem) for problem in both)
+    for equation in ("naive", "tap"):
+        one, other = (MeanField(equation=equation).sample(problem) for problem in both)
         for name in ("magnetization", "probability", "correlation"):
             np.testing.assert_allclose(
                 getattr(one, name), getattr(other, name), rtol=0, atol=tolerance

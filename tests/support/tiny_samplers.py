@@ -72,3 +72,15 @@ class Three(BlockSampler):
     def _solve(self, block: Block, beta: float, streams: Streams) -> Solution:
         reads = np.ones((*block.index.shape, 3, block.num_spins), np.int8)
         return Solution.from_samples(reads, thermal=True)
+
+
+@dataclass(frozen=True)
+class Foreign(BlockSampler):
+    """A sampler of another package."""
+
+    strength: float = 1.0
+
+    name: ClassVar[str] = "foreign"
+
+    def _solve(self, block: Block, beta: float, streams: Streams) -> Solution:
+        return Solution(block.h, block.h, block.h)

@@ -9,6 +9,7 @@ import numpy as np
 from isingsample._core.blocks import Block
 from isingsample.samplers._shared.pairs import SUBSETS, chain_pairs, matrix
 from isingsample.samplers._shared.threads import LANES
+from isingsample.samplers.monte_carlo.compiled.records import Tally
 from isingsample.samplers.monte_carlo.diagnostics import chain_diagnostics
 from isingsample.samplers.solution import Solution
 
@@ -24,14 +25,14 @@ NO_PAIRS: Pairs = (np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
 def blank_tally(
-    kernel_runs: Any, tasks: int, samples: np.ndarray, kept: int, pairs: Pairs, watched: int = LANES
-) -> Any:
+    tasks: int, samples: np.ndarray, kept: int, pairs: Pairs, watched: int = LANES
+) -> Tally:
     """A Tally of zeros for samples (queries, reads, n), diagnosing at most `watched` chains."""
     queries, reads, num_spins = samples.shape
     stride = max(1, kept // _DRAWS)
     fitting = max(4, _HISTORY // max(1, num_spins * (kept // stride)))
     first, second = (np.ascontiguousarray(spins, np.int64) for spins in pairs)
-    return kernel_runs.Tally(
+    return Tally(
         up=np.zeros((tasks, num_spins)),
         squares=np.zeros((tasks, num_spins)),
         series=np.zeros(

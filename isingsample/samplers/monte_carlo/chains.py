@@ -133,7 +133,7 @@ class ChainSampler(BlockMinimizer):
         pairs: Pairs = NO_PAIRS,
     ) -> tuple[np.ndarray, Any]:
         """Chains along betas (queries or 1, sweeps): their last states and their Tally."""
-        kernel_runs = import_kernels(self.name)
+        chain_runs = import_kernels(self.name)
         from isingsample.samplers.monte_carlo.compiled.inputs import kernel_inputs
 
         problems, couplings = kernel_inputs(block, streams)
@@ -142,9 +142,9 @@ class ChainSampler(BlockMinimizer):
         shape = (queries, self.num_reads, num_spins)
         samples = np.empty(shape, np.int8) if first is None else first
         tasks = queries * -(-self.num_reads // LANES)
-        tally = blank_tally(kernel_runs, tasks, samples, kept, pairs)
+        tally = blank_tally(tasks, samples, kept, pairs)
         run_tasks(
-            kernel_runs.run_chains, tasks, self.name, problems, couplings,
+            chain_runs.run_chains, tasks, self.name, problems, couplings,
             np.ascontiguousarray(betas, float), kept, self.random_order, first is None,
             samples, tally,
         )  # fmt: skip
@@ -180,10 +180,10 @@ def on_accelerator(problem: IsingProblem) -> bool:
 def import_kernels(name: str) -> Any:
     """The compiled kernels, or MissingExtraError saying that a sampler needs them."""
     try:
-        from isingsample.samplers.monte_carlo.compiled import chain_runs as _kernel_runs
+        from isingsample.samplers.monte_carlo.compiled import chain_runs
     except ImportError:
         raise MissingExtraError(f"the sampler {name!r}", "numba") from None
-    return _kernel_runs
+    return chain_runs
 
 
 def lowest(block: Block, samples: np.ndarray) -> np.ndarray:

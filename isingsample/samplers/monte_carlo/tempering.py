@@ -165,7 +165,7 @@ class ParallelTempering(ChainSampler):
         pairs: Pairs = NO_PAIRS,
     ) -> "_Run":
         """Run all ladders of a block, from states (queries, ladders, rungs, n) or afresh."""
-        kernel_runs = import_kernels(self.name)
+        import_kernels(self.name)
         from isingsample.samplers.monte_carlo.compiled.inputs import kernel_inputs
         from isingsample.samplers.monte_carlo.compiled.ladder_runs import run_tempering
 
@@ -178,7 +178,7 @@ class ParallelTempering(ChainSampler):
         tasks = len(betas) * -(-self.num_reads // together)
         accepted = np.zeros((tasks, shape[2] - 1), np.int64)
         best = np.empty((tasks, block.num_spins), np.int8)
-        tally = blank_tally(kernel_runs, tasks, rungs[:, :, -1], kept, pairs, together)
+        tally = blank_tally(tasks, rungs[:, :, -1], kept, pairs, together)
         run_tasks(
             run_tempering, tasks, self.name, problems, couplings, betas, sweeps,
             kept, self.random_order, states is None, rungs, accepted, best, tally,

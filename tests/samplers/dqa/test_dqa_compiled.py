@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from isingsample import DQA, IsingProblem
 from isingsample._core.arrays import to_numpy
+from isingsample.samplers.dqa.engines import amplitudes, statevector
 from isingsample.samplers.dqa.engines import kernel_tasks as compiled_tasks
 from isingsample.samplers.dqa.engines import kernels as compiled
 from isingsample.samplers.dqa.engines import kernels_adjoint as compiled_adjoint
-from isingsample.samplers.dqa.engines import statevector
 from support.strategies import symmetric
 
 pytestmark = pytest.mark.filterwarnings("ignore::isingsample.errors.StrongFieldWarning")
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::isingsample.errors.StrongFieldW
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiled whatever the size."""
-    monkeypatch.setattr(statevector, "_WORTH_LOADING", 0)
+    monkeypatch.setattr(amplitudes, "_WORTH_LOADING", 0)
 
 
 @pytest.fixture
@@ -149,12 +149,12 @@ def test_plain_python_is_what_is_compiled(
 
 
 def test_it_is_for_larger_batches_on_the_host() -> None:
-    enough = statevector._WORTH_LOADING
+    enough = amplitudes._WORTH_LOADING
     array, tensor = np.zeros(1), torch.zeros(1)
     for given_ in (array, tensor):
-        assert statevector.kernels_for(enough, given_) is compiled
-    assert statevector.kernels_for(enough - 1, array) is None
-    assert statevector.kernels_for(enough, torch.zeros(1, device="meta")) is None
+        assert amplitudes.kernels_for(enough, given_) is compiled
+    assert amplitudes.kernels_for(enough - 1, array) is None
+    assert amplitudes.kernels_for(enough, torch.zeros(1, device="meta")) is None
 
 
 @settings(max_examples=8, deadline=None)
@@ -173,7 +173,7 @@ def test_gradient_is_that_of_array_operations(
 ) -> None:
     problem, loss, found = a_problem(7, 40, three_body=True), torch.randn(2, 40, 7, 7), []
     for enough in (0, 2**60):
-        monkeypatch.setattr(statevector, "_WORTH_LOADING", enough)
+        monkeypatch.setattr(amplitudes, "_WORTH_LOADING", enough)
         arrays = [
             torch.tensor(a, dtype=dtype).requires_grad_() for a in (problem.h, problem.J, problem.K)
         ]
@@ -215,6 +215,6 @@ def test_without_numba_results_are_the_same(monkeypatch: pytest.MonkeyPatch) -> 
     expected = anneal.sample(problem, seed=2)
     monkeypatch.setitem(sys.modules, compiled.__name__, None)
     monkeypatch.delattr("isingsample.samplers.dqa.engines.kernels")
-    assert statevector.kernels_for(2**40, problem.h) is None
+    assert amplitudes.kernels_for(2**40, problem.h) is None
     found = anneal.sample(problem, seed=2)
     np.testing.assert_array_equal(found.samples, expected.samples)

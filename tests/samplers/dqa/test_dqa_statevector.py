@@ -14,7 +14,7 @@ from isingsample import DQA, IsingProblem, Schedule, TooLargeError
 from isingsample._core.arrays import to_numpy
 from isingsample._core.states import spin_table
 from isingsample.samplers.dqa.anneal import Anneal
-from isingsample.samplers.dqa.engines import statevector
+from isingsample.samplers.dqa.engines import amplitudes, statevector
 from support import fixtures
 from support.dqa_cases import ASYM3, TROT3_OPTIONS
 from support.strategies import symmetric
@@ -125,9 +125,9 @@ def test_chunks_and_masks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_many_steps_are_one_run_or_many() -> None:
     anneal = Anneal(5.0, 200, 1, "linear")
-    assert [length for _, length in statevector.runs(anneal.problem_angles, 64)] == [64] * 3 + [8]
+    assert [length for _, length in amplitudes.runs(anneal.problem_angles, 64)] == [64] * 3 + [8]
     curved = Anneal(5.0, 7, 1, CURVED.power(2)).problem_angles
-    assert [length for _, length in statevector.runs(curved, 64)] == [2, 2, 2, 1]
+    assert [length for _, length in amplitudes.runs(curved, 64)] == [2, 2, 2, 1]
     options: dict[str, Any] = {"num_steps": 300, "trotter_order": 2, "schedule": "trained"}
     expected, found = (DQA(**options, engine=e).sample(ASYM3) for e in ("aer", "statevector"))
     np.testing.assert_allclose(found.magnetization, expected.magnetization, atol=1e-12)

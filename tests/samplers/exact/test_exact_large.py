@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import isingsample
 from isingsample import Exact, IsingProblem, TooLargeError, Transfer
-from isingsample import progress as _progress
+from isingsample._core import progress as _progress
 from isingsample._core.arrays import to_numpy
 from isingsample._core.blocks import split
 from isingsample.samplers.exact import halves, marginals

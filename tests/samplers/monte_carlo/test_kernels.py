@@ -147,7 +147,7 @@ def chain_arguments(runs: Any, problem: IsingProblem, fresh: bool) -> list[Any]:
     queries, n = problems.h.shape
     reads, sweeps, kept = 3, 6, 5
     samples = np.ones((queries, reads, n), np.int8)
-    tally = blank_tally(runs, queries, samples, kept, np.triu_indices(n, 1), watched=2)
+    tally = blank_tally(queries, samples, kept, np.triu_indices(n, 1), watched=2)
     betas = np.linspace(0.1, 1, sweeps)[None]
     return [0, queries, GO_ON, problems, couplings, betas, kept, True, fresh, samples, tally]
 
@@ -181,7 +181,7 @@ def test_ladders_in_plain_python_are_those_compiled(plain: Any) -> None:
         problems, couplings = kernel_inputs(split(glass(3, batch=(2,)))[0], Streams.from_seed(3))
         rungs = np.empty((2, 2, 4, 3), np.int8)
         accepted, lowest = np.zeros((2, 3), np.int64), np.empty((2, 3), np.int8)
-        tally = blank_tally(runs, 2, rungs[:, :, -1], 4, np.triu_indices(3, 1), watched=2)
+        tally = blank_tally(2, rungs[:, :, -1], 4, np.triu_indices(3, 1), watched=2)
         betas = np.tile(np.linspace(0, 2, 4), (2, 1))
         ladders.run_tempering(
             0,

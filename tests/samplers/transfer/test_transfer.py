@@ -293,7 +293,7 @@ def test_minimize_finds_a_hidden_ferromagnet(rng: np.random.Generator, scale: fl
         ({"reach": -1}, ValueError, "reach must be at least 0"),
         ({"reach": 1.5}, TypeError, "reach must be an integer, not 1.5"),
         ({"reach": 17}, ValueError, "reach=17 is beyond max_reach=16; raise max_reach"),
-        ({"halfwidth": 3}, TypeError, r"no option 'halfwidth' \(did you mean 'reach'\?\)"),
+        ({"max_reech": 3}, TypeError, r"no option 'max_reech' \(did you mean 'max_reach'\?\)"),
     ],
 )
 def test_wrong_options(options: dict[str, Any], error: type[Exception], message: str) -> None:

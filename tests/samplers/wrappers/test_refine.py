@@ -22,7 +22,6 @@ from isingsample._core.arrays import is_torch, to_numpy
 from isingsample._core.states import spin_table
 from isingsample._core.streams import Streams
 from isingsample.comparison.compare import state_histogram
-from isingsample.samplers.wrappers import refine
 from isingsample.testing import enumerate_moments
 from support import fixtures
 from support.strategies import LIBRARIES, in_library, symmetric
@@ -207,7 +206,7 @@ def test_chunks_of_proposals_do_not_show(monkeypatch: pytest.MonkeyPatch) -> Non
     metropolis = IndependenceMetropolis(DQA(num_steps=5, engine="statevector"), 20, 5)
     whole = metropolis.sample(problem, seed=1)
     for queries in (1, 3, 7):
-        monkeypatch.setattr(refine, "_CHUNK_BYTES", queries * 80 * 2**4)
+        monkeypatch.setattr(metropolis, "_CHUNK_BYTES", queries * 80 * 2**4)
         parts = metropolis.sample(problem, seed=1)
         np.testing.assert_array_equal(parts.samples, whole.samples)
         np.testing.assert_allclose(parts.info["bias_bound"], whole.info["bias_bound"])

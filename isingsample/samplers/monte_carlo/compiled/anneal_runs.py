@@ -67,7 +67,7 @@ def run_anneals(
     fresh: bool,
     samples: Any,
 ) -> None:
-    """Anneals along a sequence of temperatures; arguments as for `kernel_runs.run_chains`."""
+    """Anneals along a sequence of temperatures; arguments as for `chain_runs.run_chains`."""
     num_spins, reads = problems.h.shape[1], samples.shape[1]
     blocks = -(-reads // LANES)
     states = np.empty((num_spins, LANES), np.float32)

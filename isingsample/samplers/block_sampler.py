@@ -3,6 +3,13 @@
 Such a sampler is its options and one method. Validation, batching, masks, seeds, timing and the
 conversion between libraries are done here, so this is a complete sampler::
 
+    from dataclasses import dataclass
+    from typing import ClassVar
+
+    import numpy as np
+
+    from isingsample import BlockSampler, Solution
+
     @dataclass(frozen=True)
     class Independent(BlockSampler):
         '''Every spin by itself: right when there are no couplings.'''

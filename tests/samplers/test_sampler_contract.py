@@ -6,7 +6,7 @@ import pickle
 import textwrap
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def test_the_sampler_of_the_docstring_works() -> None:
     documentation = ast.get_docstring(ast.parse(Path(block_sampler.__file__).read_text()))
     assert documentation is not None
     code = documentation.split("::\n")[1].split("\n`Independent()")[0]
-    scope = {**vars(block_sampler), "np": np, "dataclass": dataclass, "ClassVar": ClassVar}
+    scope: dict[str, Any] = {"__name__": "example"}
     exec(textwrap.dedent(code), scope)
     problem = IsingProblem(np.array([[0.5, -1.0], [2.0, 0.1]]), present=[[True] * 2, [True, False]])
     result = scope["Independent"]().sample(problem, beta=0.7)

@@ -206,7 +206,7 @@ def test_chunks_of_proposals_do_not_show(monkeypatch: pytest.MonkeyPatch) -> Non
     metropolis = IndependenceMetropolis(DQA(num_steps=5, engine="statevector"), 20, 5)
     whole = metropolis.sample(problem, seed=1)
     for queries in (1, 3, 7):
-        monkeypatch.setattr(metropolis, "_CHUNK_BYTES", queries * 80 * 2**4)
+        monkeypatch.setattr(metropolis_module, "_CHUNK_BYTES", queries * 80 * 2**4)
         parts = metropolis.sample(problem, seed=1)
         np.testing.assert_array_equal(parts.samples, whole.samples)
         np.testing.assert_allclose(parts.info["bias_bound"], whole.info["bias_bound"])

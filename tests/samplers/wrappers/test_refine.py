@@ -22,6 +22,7 @@ from isingsample._core.arrays import is_torch, to_numpy
 from isingsample._core.states import spin_table
 from isingsample._core.streams import Streams
 from isingsample.comparison.compare import state_histogram
+from isingsample.samplers.wrappers import metropolis as metropolis_module
 from isingsample.testing import enumerate_moments
 from support import fixtures
 from support.strategies import LIBRARIES, in_library, symmetric

@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 # Where tests and `make compare` look for texts and published instances; it may be absent.
 export ISINGSAMPLE_DATA ?= $(abspath ../shared/data)
 
-.PHONY: compare test test-all venv lint bench docs examples clean
+.PHONY: compare test test-all venv lint bench docs examples release clean
 
 compare: $(VENV)/.compare
 	$(BIN)/isingsample compare
@@ -25,6 +25,7 @@ lint: $(VENV)/.all
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 bench: $(VENV)/.all
 	$(BIN)/pytest tests/benchmarks -m benchmark --benchmark-columns=median,iqr,rounds
@@ -41,6 +42,12 @@ examples: $(VENV)/.all
 	$(BIN)/python examples/tiny_shakespeare.py --quick --restart --out $(VENV)/study-text
 	$(BIN)/python examples/bracket_matching.py --quick --restart --out $(VENV)/study-brackets
 	$(BIN)/python examples/j_only.py --quick --restart --out $(VENV)/study-j-only
+
+# Builds both packages and installs them, with each extra alone, in environments of their own.
+release: $(VENV)/.all
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/python tests/support/try_packages.py dist constraints.txt
 
 clean:
 	rm -rf $(VENV) build dist docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage

@@ -10,7 +10,7 @@ from isingsample.formats.edge_list import read_edge_list
 from isingsample.formats.errors import FormatError
 from isingsample.formats.qubo import read_qubo
 
-_READERS: dict[str, Callable[[Path], IsingProblem]] = {
+READERS: dict[str, Callable[[Path], IsingProblem]] = {
     "bqm": read_bqm_json,
     "qubo": read_qubo,
     "edges": read_edge_list,
@@ -33,7 +33,7 @@ def load_problem(path: str | Path, format: str | None = None) -> IsingProblem:
     """
     file = Path(path)
     chosen = format or _BY_SUFFIX.get(file.suffix.lower(), "edges")
-    return _READERS[check_choice("format", chosen, _READERS)](file)
+    return READERS[check_choice("format", chosen, READERS)](file)
 
 
 __all__ = ["FormatError", "load_problem", "read_bqm_json", "read_edge_list", "read_qubo"]

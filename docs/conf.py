@@ -18,7 +18,8 @@ nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 60
 
-autodoc_typehints = "none"
+autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented"
 autodoc_member_order = "bysource"
 napoleon_use_ivar = True
 exclude_patterns = ["_build", "jupyter_execute"]

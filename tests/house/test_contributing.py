@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from isingsample import IsingProblem, formats
 from attention_bridge import _estimators
+from isingsample import IsingProblem, formats
 
 ROOT = Path(__file__).parents[2]
 

@@ -2,7 +2,7 @@
 
 Each is a sum of small frustrated pieces that all spins up solve at once, so that no state can be
 lower; a random gauge then turns that state into any other. There are no fields. `Planted.problem`
-goes to any sampler, or to dimod by `isingsample.interop.convert.to_bqm`::
+goes to any sampler, or to dimod by `isingsample.to_bqm`::
 
     planted = tile_planting((8, 8, 8), seed=1)
     state, energy = SimulatedAnnealing(num_reads=256, num_sweeps=1000).minimize(planted.problem)

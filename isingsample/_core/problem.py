@@ -6,7 +6,7 @@ r"""The Ising problem: what every sampler takes.
     \qquad s_j \in \{-1, +1\}, \qquad P(s) \propto e^{-\beta E(s)}
 
 J > 0 is ferromagnetic and each pair counts once. dimod, D-Wave and QUBOs use the other sign;
-`isingsample.interop.convert` converts.
+`isingsample.interop` converts.
 """
 
 from dataclasses import dataclass

@@ -19,7 +19,7 @@ def save_comparison(rows: Sequence[Row], path: Path, title: str) -> None:
     """A PNG of a comparison: error, total variation and time of each sampler, with shot noise.
 
     Args:
-        rows: of `isingsample.comparison.compare`; failed ones are named without marks.
+        rows: of `isingsample.compare`; failed ones are named without marks.
         path: where to write.
         title: above the panels.
 

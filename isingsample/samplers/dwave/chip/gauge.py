@@ -1,4 +1,4 @@
-"""Blocks without fields, for anneals that take none; see isingsample.samplers.wrappers.gauge_spin.
+"""Blocks without fields, for anneals that take none; see `GaugeSpin`.
 
 Couplers go further on the ferromagnetic side, twice as far on today's chips. So a problem is sent
 with spins turned over, which changes nothing but signs, where that makes its antiferromagnetic

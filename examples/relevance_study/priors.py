@@ -16,6 +16,7 @@ key by itself cannot.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -46,17 +47,19 @@ class Prior:
         """T."""
         return len(self.J)
 
+    @cached_property
     def states(self) -> Tensor:
         """All states of relevance: (2**T, T) of -1 and +1."""
         bits = torch.arange(2**self.length)[:, None] >> torch.arange(self.length) & 1
         return bits.float() * 2 - 1
 
+    @cached_property
     def log_weights(self) -> Tensor:
         """The logarithm of the prior of every state, up to a constant: (2**T,).
 
         It is minus infinity for the first one, in which no key is relevant.
         """
-        states = self.states().double()
+        states = self.states.double()
         J, K = torch.from_numpy(self.J), torch.from_numpy(self.K)
         pairs = 0.5 * ((states @ J) * states).sum(-1)
         triples = torch.einsum("xi,xj,xk,ijk->x", states, states, states, K) / 6
@@ -82,7 +85,7 @@ class Draws:
 
 def draw(prior: Prior, noise: float, size: int, generator: torch.Generator) -> Draws:
     """Questions from a prior, (size, T)."""
-    states, weights = prior.states(), torch.softmax(prior.log_weights(), 0)
+    states, weights = prior.states, torch.softmax(prior.log_weights, 0)
     chosen = torch.multinomial(weights, size, replacement=True, generator=generator)
     relevant = states[chosen]
     evidence = relevant + noise * torch.randn(relevant.shape, generator=generator)
@@ -94,11 +97,11 @@ def draw(prior: Prior, noise: float, size: int, generator: torch.Generator) -> D
 
 def bayes_error(prior: Prior, noise: float, questions: Draws) -> float:
     """The mean squared error of the posterior mean of the answer, by enumeration."""
-    states = prior.states().double()
+    states = prior.states.double()
     share = 0.5 * (states + 1)
     # (2**T, T): the answer's weights; the first state has none, and no probability either.
     share = share / share.sum(-1, keepdim=True).clamp(min=1)
-    known, total = prior.log_weights(), 0.0
+    known, total = prior.log_weights, 0.0
     step = max(1, _CHUNK // len(states))
     for first in range(0, len(questions.answer), step):
         rows = slice(first, first + step)

@@ -46,8 +46,8 @@ def test_relevance_has_the_correlations_of_the_prior(name: str) -> None:
 def test_boltzmann_weights_are_the_posterior_but_for_a_factor(name: str) -> None:
     prior, noise = priors(5)[name], 0.8
     some = draw(prior, noise, 20, torch.Generator().manual_seed(2))
-    states = prior.states().double()
-    logs = prior.log_weights() + -0.5 * (
+    states = prior.states.double()
+    logs = prior.log_weights + -0.5 * (
         (some.evidence[:, None].double() - states).square().sum(-1) / noise**2
     )
     posterior = (torch.softmax(logs, -1) @ (0.5 * (states + 1))).numpy()

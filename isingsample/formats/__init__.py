@@ -32,7 +32,9 @@ def load_problem(path: str | Path, format: str | None = None) -> IsingProblem:
         ValueError: an unknown format.
     """
     file = Path(path)
-    chosen = format or _BY_SUFFIX.get(file.suffix.lower(), "edges")
+    if format is None and file.suffix.lower() not in _BY_SUFFIX:
+        return read_edge_list(file, sure=False)
+    chosen = format or _BY_SUFFIX[file.suffix.lower()]
     return READERS[check_choice("format", chosen, READERS)](file)
 
 

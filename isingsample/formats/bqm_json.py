@@ -5,7 +5,7 @@ from pathlib import Path
 
 from isingsample._core.extras import import_dimod
 from isingsample._core.problem import IsingProblem
-from isingsample.formats.errors import FormatError
+from isingsample.formats.errors import FormatError, read_text
 from isingsample.interop.convert import from_bqm
 
 
@@ -18,8 +18,8 @@ def read_bqm_json(path: Path) -> IsingProblem:
     """
     dimod = import_dimod("a BQM file")
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        content = json.loads(read_text(path))
+    except (json.JSONDecodeError, RecursionError) as error:
         raise FormatError(path, f"not JSON: {error}") from None
     if not isinstance(content, dict) or content.get("type") != "BinaryQuadraticModel":
         raise FormatError(path, "not a binary quadratic model as dimod's to_serializable() writes")

@@ -1,5 +1,6 @@
-"""The error of every reader, and the reading of lines they share."""
+"""The error of every reader, and how all of them read text, lines and numbers."""
 
+import codecs
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,20 +14,36 @@ class FormatError(IsingSampleError, ValueError):
         super().__init__(f"{path}{'' if line is None else f', line {line}'}: {problem}")
 
 
-def numbered_fields(path: Path, comments: tuple[str, ...]) -> Iterator[tuple[int, list[str]]]:
+def read_text(path: Path) -> str:
+    """The text of a file in UTF-8 or UTF-16, without the byte order mark that some systems write.
+
+    Line ends of all systems become newlines.
+
+    Raises:
+        FormatError: the file is not text.
+        OSError: the file cannot be read.
+    """
+    content = path.read_bytes()
+    wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    try:
+        text = content.decode("utf-16" if wide else "utf-8-sig")
+    except UnicodeDecodeError:
+        raise FormatError(path, "not a text file in UTF-8 or UTF-16") from None
+    if "\0" in text:
+        raise FormatError(path, "not a text file: it holds zero bytes")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def numbered_fields(text: str, comments: tuple[str, ...]) -> Iterator[tuple[int, list[str]]]:
     """(line number, fields split at blanks and commas) of each line that holds any.
 
     Args:
-        path: a text file in UTF-8.
+        text: of a file.
         comments: a line whose first field starts with one of these symbols, or is one of these
             letters, is a comment.
     """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except UnicodeDecodeError:
-        raise FormatError(path, "not a text file") from None
     symbols = tuple(c for c in comments if not c.isalpha())
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(text.split("\n"), 1):
         fields = line.replace(",", " ").split()
         if fields and not fields[0].startswith(symbols) and fields[0] not in comments:
             yield number, fields

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from isingsample._core.memory import available_memory, readable_bytes
 from isingsample._core.problem import IsingProblem
-from isingsample.formats.errors import FormatError, finite_number, numbered_fields
+from isingsample.formats.errors import FormatError, finite_number, numbered_fields, read_text
 from isingsample.interop.convert import from_qubo
 
 # A variable's name, its place by name, and its field and a few copies of it.
@@ -23,7 +23,7 @@ def read_qubo(path: Path) -> IsingProblem:
     """
     size: tuple[int, int, int] | None = None
     Q: dict[tuple[Hashable, Hashable], float] = {}
-    for line, fields in numbered_fields(path, comments=("c", "#")):
+    for line, fields in numbered_fields(read_text(path), comments=("c", "#")):
         if fields[0] == "p":
             if size is not None:
                 raise FormatError(path, "a second program line", line)

@@ -4,6 +4,7 @@ dimod, D-Wave and QUBOs minimise E = c + sum h s + sum J s s; this package has a
 each sum. `flip_sign` is the only place where one becomes the other.
 """
 
+import numbers
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,13 @@ from isingsample._core.sparse import SPARSE_FROM, SparseCouplings, is_sparse
 if TYPE_CHECKING:
     import dimod
     import networkx
+
+
+_NO_BQM = (
+    "from_bqm takes a dimod binary quadratic model of SPIN or BINARY variables, not {kind}. Make "
+    "one: a polynomial by dimod.make_quadratic(poly, strength, vartype), a constrained model by "
+    "dimod.cqm_to_bqm(cqm); integer variables have to be encoded in binary ones first"
+)
 
 
 def flip_sign(biases: Array) -> Array:
@@ -48,6 +56,12 @@ def from_dicts(
     Raises:
         ValueError: a spin coupled to itself, or a label that is not among labels.
     """
+    for pair in J or {}:
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise ValueError(
+                f"J couples pairs of spins, but has the key {pair!r}; three-body couplings go into "
+                f"an array K of IsingProblem"
+            )
     edges = [(a, b, weight) for (a, b), weight in (J or {}).items()]
     return from_edges(edges, h=h, labels=labels, offset=offset, sparse=sparse)
 
@@ -74,18 +88,20 @@ def from_edges(
     place = {name: position for position, name in enumerate(names)}
     linear = np.zeros(len(names))
     for name, field in fields.items():
-        linear[_position(place, name)] += field
+        linear[_position(place, name)] += _real(f"the field of {name!r}", field)
+    weights = []
     for a, b, weight in listed:
         if a == b:
             raise ValueError(
                 f"spin {a!r} is coupled to itself with {weight!r}; s*s = 1 is a constant: leave "
                 f"the edge out, or add it to offset if energies matter"
             )
+        weights.append(_real(f"the coupling of {a!r} and {b!r}", weight))
     graph = SparseCouplings.from_pairs(
         len(names),
         [_position(place, a) for a, _, _ in listed],
         [_position(place, b) for _, b, _ in listed],
-        [weight for _, _, weight in listed],
+        weights,
     )
     return IsingProblem(linear, _couplings(graph, sparse), labels=names, offset=offset)
 
@@ -143,6 +159,8 @@ def from_bqm(bqm: "dimod.BinaryQuadraticModel", *, sparse: bool | None = None) -
     For a BINARY model x = (1 + s) / 2, so `SampleResult.probability` is <x>. sparse is as for
     `from_dicts`.
     """
+    if not (hasattr(bqm, "spin") and hasattr(bqm, "vartype")):
+        raise TypeError(_NO_BQM.format(kind=type(bqm).__name__))
     labels = list(bqm.variables)
     vectors = bqm.spin.to_numpy_vectors(variable_order=labels)
     rows, columns, values = vectors.quadratic
@@ -163,6 +181,11 @@ def from_networkx(
     The sign is this package's; sparse is as for `from_dicts`. Raises ValueError naming the first
     edge without the attribute.
     """
+    if graph.is_directed():
+        raise ValueError(
+            "graph is directed: each pair would count once for either direction. Pass "
+            "graph.to_undirected(), after adding up what the two directions hold"
+        )
     for a, b, data in graph.edges(data=True):
         if coupling not in data:
             raise ValueError(f"edge ({a!r}, {b!r}) has no attribute {coupling!r}")
@@ -241,6 +264,19 @@ def _pairs(J: Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def _default(labels: Sequence[Hashable] | None, names: Iterable[Hashable]) -> list[Hashable]:
     return list(names) if labels is None else list(labels)
+
+
+def _real(what: str, value: Any) -> float:
+    """value as a float: a real number of Python, NumPy or the fractions module.
+
+    Raises:
+        TypeError: anything else; the message names what it is the value of.
+    """
+    if getattr(value, "ndim", None) == 0:  # an array or tensor of one number
+        value = value.item()
+    if not isinstance(value, numbers.Real):
+        raise TypeError(f"{what} must be a real number, not {value!r}")
+    return float(value)
 
 
 def _position(place: Mapping[Hashable, int], name: Hashable) -> int:

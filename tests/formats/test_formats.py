@@ -5,6 +5,7 @@ from itertools import product
 from pathlib import Path
 
 import dimod
+import dimod.serialization.coo
 import numpy as np
 import pytest
 
@@ -114,6 +115,75 @@ def test_malformed_files_are_refused(tmp_path: Path, name: str, text: str, messa
 
 def test_binary_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "edges.txt"
-    path.write_bytes(b"\xff\xfe\x00\x01")
+    path.write_bytes(b"\x80\x00\x01\xff")
     with pytest.raises(FormatError, match="not a text file"):
         load_problem(path)
+
+
+CHAIN = "0 0 -0.4\n0 1 -0.7\n1 2 0.3\n0 2 -0.2\n"  # m = (.379949, .215263, .008390) at beta 1
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        CHAIN.encode("utf-8-sig"),
+        CHAIN.encode("utf-16"),
+        CHAIN.replace("\n", "\r\n").encode("utf-8-sig"),
+        CHAIN.replace("\n", "\r").encode(),
+    ],
+)
+def test_encodings_and_line_ends_of_all_systems(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "edges.txt"
+    path.write_bytes(content)
+    problem = load_problem(path)
+    assert problem.labels == (0, 1, 2)
+    moments = Exact().sample(problem).magnetization
+    np.testing.assert_allclose(moments, [0.379949, 0.215263, 0.008390], atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["a.qubo", "a.json"])
+def test_byte_order_marks_do_not_hide_the_first_line(tmp_path: Path, name: str) -> None:
+    bqm = dimod.BQM({0: -1.0}, {}, 0.0, "BINARY")
+    text = "p qubo 0 1 1 0\n0 0 -1\n" if name == "a.qubo" else json.dumps(bqm.to_serializable())
+    path = tmp_path / name
+    path.write_bytes(text.encode("utf-8-sig"))
+    assert load_problem(path).energy([1]) == pytest.approx(-1.0)
+
+
+def test_headers_of_dimods_coo_files_are_read(tmp_path: Path) -> None:
+    bqm = dimod.BQM({0: -1, 1: -0.5, 2: 0.25}, {(0, 1): 2, (1, 2): -0.75}, 0, "BINARY")
+    path = tmp_path / "model.coo"
+    with path.open("w") as file:
+        dimod.serialization.coo.dump(bqm, file, vartype_header=True)
+    problem = load_problem(path)
+    found = Exact().sample(problem)
+    np.testing.assert_allclose(found.probability, [0.5118, 0.4746, 0.5254], atol=5e-5)
+    assert Exact().minimize(problem)[1] == pytest.approx(-1.0)
+    for bits in product((0, 1), repeat=3):
+        assert problem.energy(2 * np.array(bits) - 1) == pytest.approx(
+            bqm.energy(dict(enumerate(bits)))
+        )
+
+
+def test_offset_of_a_header_stays_in_the_energy(tmp_path: Path) -> None:
+    problem = load_problem(write(tmp_path, "a.txt", "# vartype=SPIN, offset=42\n0 1 1.0\n"))
+    assert problem.energy([1, -1]) == pytest.approx(41.0)
+    with pytest.raises(FormatError, match="line 1: vartype is 'TERNARY', not SPIN or BINARY"):
+        load_problem(write(tmp_path, "b.txt", "# vartype=TERNARY\n0 1 1.0\n"))
+    with pytest.raises(FormatError, match="line 1: 'x' is not a number"):
+        load_problem(write(tmp_path, "c.txt", "# offset=x\n0 1 1.0\n"))
+
+
+@pytest.mark.parametrize(
+    "rows", ["0,0.5,-1\n0.5,0,0.5\n-1,0.5,0\n", "0 1 -1\n1 0 1\n-1 1 0\n", "0 1 2\n0 0 3\n0 0 0\n"]
+)
+def test_three_rows_that_may_be_a_matrix_are_refused(tmp_path: Path, rows: str) -> None:
+    path = write(tmp_path, "matrix.csv", rows)
+    with pytest.raises(FormatError, match="matrix or an edge list: say format='edges'"):
+        load_problem(path)
+    assert load_problem(path, "edges").num_spins > 1
+
+
+def test_three_edges_are_no_matrix(tmp_path: Path) -> None:
+    problem = load_problem(write(tmp_path, "edges.txt", "0 1 -0.7\n1 2 0.3\n0 2 -0.2\n"))
+    assert problem.labels == (0, 1, 2)

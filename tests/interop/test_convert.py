@@ -1,6 +1,8 @@
 """The border to dimod's sign: dicts, edge lists, QUBOs, dimod models, NetworkX graphs."""
 
+from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import dimod
 import networkx as nx
@@ -183,3 +185,42 @@ BAD = [
 def test_bad_input_is_named(call: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("value", [0.5 + 2j, "0.5", None, [1.0]])
+def test_fields_and_couplings_are_real_numbers(value: Any) -> None:
+    with pytest.raises(TypeError, match="the field of 'a' must be a real number, not"):
+        from_dicts({"a": value}, {("a", "b"): 1.0})
+    with pytest.raises(TypeError, match="the coupling of 'a' and 'b' must be a real number, not"):
+        from_edges([("a", "b", value)])
+
+
+def test_fractions_are_real_numbers() -> None:
+    problem = from_dicts({"a": Fraction(1, 2)}, {("a", "b"): Fraction(-3, 4)})
+    assert problem.h.tolist() == [0.5, 0.0]
+    assert problem.J[0, 1] == -0.75
+
+
+def test_directed_graphs_would_count_pairs_twice() -> None:
+    graph = nx.Graph()
+    graph.add_edge(0, 1, J=0.5)
+    with pytest.raises(ValueError, match=r"graph is directed: .*to_undirected"):
+        from_networkx(graph.to_directed())
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        dimod.BinaryPolynomial({"ab": 1.0, "abc": 1.0}, "SPIN"),
+        dimod.ConstrainedQuadraticModel(),
+        dimod.QuadraticModel(),
+    ],
+)
+def test_models_that_are_no_bqm_are_refused_with_the_way(model: Any) -> None:
+    with pytest.raises(TypeError, match=f"not {type(model).__name__}. Make one: .*cqm_to_bqm"):
+        from_bqm(model)
+
+
+def test_triples_do_not_go_into_pairs() -> None:
+    with pytest.raises(ValueError, match=r"has the key \('a', 'b', 'c'\); three-body couplings"):
+        from_dicts({}, {("a", "b", "c"): 1.0})

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from isingsample._core.arrays import is_transformed
+from isingsample._core.autograd import pull_through
 from isingsample.samplers.exact.prefix_moments import Part, Solved, pull
 
 Moments = tuple[Tensor, Tensor, Tensor]
@@ -59,18 +60,8 @@ class _Moments(torch.autograd.Function):
         given = [gradient for gradient in gradients if gradient is not None]
         if not given:
             return None, None, None, None, None
-        again = torch.is_grad_enabled()  # whether this gradient may be differentiated in turn
-        if again or any(map(is_transformed, given)):
-            h, J = (x if again else x.detach().requires_grad_() for x in (h, J))
-            with torch.enable_grad():
-                moments = ctx.formula(h, J)
-            reached = [m for m, g in zip(moments, gradients, strict=True) if g is not None]
-            return (
-                None,
-                None,
-                None,
-                *torch.autograd.grad(reached, (h, J), given, create_graph=again),
-            )
+        if torch.is_grad_enabled() or any(map(is_transformed, given)):
+            return None, None, None, *pull_through(ctx.formula, (h, J), gradients)
         parts = [Part(*arrays[i : i + 4]) for i in range(0, len(arrays), 4)]
         with torch.autocast(probability.device.type, enabled=False):
             return None, None, None, *pull(gradients, ctx.lengths, probability, weights, parts)

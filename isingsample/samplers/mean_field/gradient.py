@@ -1,7 +1,6 @@
-"""Derivatives of mean-field solutions in PyTorch. Only this file, _once.py,
-samplers/exact/prefix_gradients.py and samplers/dqa/adjoint.py import it.
+"""Derivatives of mean-field solutions in PyTorch.
 
-It is loaded when a sampler has met a tensor, so PyTorch is there already.
+This file is loaded when a sampler has met a tensor, so PyTorch is there already.
 
 With D = 1 - m^2 and the symmetric B = df/dm, a solution of m = tanh f(m; p) moves with its
 parameters as dm = R (df/dp) dp, where R = (1/D - B)^-1 (implicit function theorem). So a gradient
@@ -10,12 +9,12 @@ held fixed. v is itself the fixed point of v = D (g + B v), hence differentiable
 and so on to any order.
 """
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from isingsample._core.autograd import pull_through
 from isingsample.samplers.mean_field.equation import Equation
 
 
@@ -50,7 +49,11 @@ class _Solution(torch.autograd.Function):
         m, h, *couplings = ctx.saved_tensors
         with torch.autocast(g.device.type, enabled=False):
             v = _Response.apply(ctx.equation, g, m, *couplings)  # type: ignore[no-untyped-call]
-            return None, None, *_pulled(lambda *p: ctx.equation.field(m, *p), (h, *couplings), v)
+            return (
+                None,
+                None,
+                *pull_through(lambda *p: ctx.equation.field(m, *p), (h, *couplings), v),
+            )
 
 
 class _Response(torch.autograd.Function):
@@ -76,19 +79,4 @@ class _Response(torch.autograd.Function):
         with torch.autocast(w.device.type, enabled=False):
             # What arrives at the step is y = w + B D y: with u = D y, y = w + B u and u = R w.
             u = _Response.apply(equation, w, m, *couplings)  # type: ignore[no-untyped-call]
-            return None, *_pulled(step, inputs, w + equation.bend(u, m, *couplings))
-
-
-def _pulled(
-    function: Callable[..., Tensor], inputs: Sequence[Tensor], gradient: Tensor
-) -> tuple[Tensor, ...]:
-    """The gradients at the inputs of a function, each by itself: none flows on to another."""
-    again = torch.is_grad_enabled()  # whether this gradient may be differentiated in turn
-    with torch.enable_grad():
-        # Aliases: they keep the inputs apart here, and lead on to them in the next derivative.
-        apart = [x.view_as(x) if again else x.detach() for x in inputs]
-        for x in apart:
-            if not x.requires_grad:
-                x.requires_grad_()
-        total = (function(*apart) * gradient).sum()
-    return torch.autograd.grad(total, apart, create_graph=again)
+            return None, *pull_through(step, inputs, w + equation.bend(u, m, *couplings))

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from isingsample import Exact, IsingProblem
+from isingsample.samplers.exact import halves
 from isingsample.testing import enumerate_moments
 from support.checks import assert_exact
+from support.fixtures import three_body
 from support.strategies import LIBRARIES, in_library, symmetric
 
 
@@ -67,3 +69,21 @@ def test_overflow_is_refused_not_returned() -> None:
     huge = (1 - np.eye(4, dtype="float32")) * np.float32(3e38)
     with pytest.raises(ValueError, match="leaves the range of float32; scale the problem down"):
         Exact().sample(IsingProblem(np.zeros(4, "float32"), huge))
+
+
+def test_columns_are_scaled_by_the_largest_of_all_their_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The largest weight of a column is sought in all blocks of rows: exp(94) is no float32."""
+    monkeypatch.setattr(halves, "CHUNK_ENTRIES", 8)  # a row of the table at a time
+    K = three_body(5, {(0, 3, 4): 47.0})
+    h = np.array([0.3, -0.2, 0.1, 0.4, -0.5])
+    wide = IsingProblem(h, np.zeros((5, 5)), K)
+    narrow = IsingProblem(h.astype("float32"), np.zeros((5, 5), "float32"), K.astype("float32"))
+    found = Exact().sample(narrow)
+    np.testing.assert_allclose(
+        found.magnetization, enumerate_moments(wide).magnetization, atol=1e-5
+    )
+    np.testing.assert_allclose(
+        found.log_partition, enumerate_moments(wide).log_partition, rtol=1e-6
+    )

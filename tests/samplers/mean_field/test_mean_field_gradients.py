@@ -229,3 +229,13 @@ def test_autocast_does_not_reach_the_backward_pass() -> None:
         found = torch.autograd.grad(total, (h, J))
     for ours, plain in zip(found, expected, strict=True):
         torch.testing.assert_close(ours, plain, rtol=0, atol=0)
+
+
+def test_a_gradient_that_overflows_has_not_converged() -> None:
+    """m = 0 solves at once; the response to a field grows by 4.5 a step, until it is NaN."""
+    h = torch.zeros(4, dtype=torch.float64, requires_grad=True)
+    J = torch.tensor(-1.5 * (1 - np.eye(4)))
+    m = MeanField(damping=0).sample(IsingProblem(h, J)).magnetization
+    with pytest.warns(UserWarning, match="gradient of 1 of 1 problems did not converge"):
+        m[0].backward()
+    assert h.grad.tolist() == [1, 0, 0, 0]

@@ -303,3 +303,19 @@ def test_wrong_options(options: dict[str, Any], error: type[Exception], message:
 
 def test_by_name() -> None:
     assert get_sampler("transfer", max_reach=20) == Transfer(max_reach=20)
+
+
+@pytest.mark.parametrize("size", [1e36, 6e36, 2e37, 6e37, 1.5e38])
+def test_couplings_near_the_end_of_the_range_are_right_or_refused(size: float) -> None:
+    """A window's cost is a sum over its spins, which overflows before any single coupling does."""
+    distance = np.abs(np.subtract.outer(np.arange(5), np.arange(5)))
+    J = np.where((distance > 0) & (distance < 3), size, 0).astype("float32")
+    problem = IsingProblem(np.zeros(5, "float32"), J)
+    try:
+        result = Transfer().sample(problem)
+    except ValueError as error:
+        assert "range of float32" in str(error)  # noqa: PT017
+        assert size > 1e37
+    else:
+        np.testing.assert_allclose(result.magnetization, 0, atol=1e-6)
+        np.testing.assert_allclose(result.log_partition, 7 * size, rtol=1e-6)

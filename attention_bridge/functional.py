@@ -122,12 +122,15 @@ def boltzmann_attention(
             beta = 1.0
         if mode == "softmax":
             weights = _softmax(beta * h, present)
+        elif mode == "h" and normalize:
+            # In the log domain: where all sigmoids underflow, their ratios are still known.
+            weights = _softmax(torch.nn.functional.logsigmoid(2 * beta * h), present)
         elif mode == "h":
             weights = only_present(present, torch.sigmoid(2 * beta * h))
         else:
             weights = _sampled(h, J, K, present, sampler, beta, generator, gradient)
-        if normalize:
-            weights = _normalised(weights)
+            if normalize:
+                weights = _normalised(weights)
         weights = _with_zero_gradients(weights, query, key, coupling, three_body)
         kept = torch.nn.functional.dropout(weights, dropout_p)
         output = (kept @ value.to(dtype)).to(query.dtype)

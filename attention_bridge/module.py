@@ -1,5 +1,6 @@
 """A Boltzmann attention layer: projections, couplings as parameters, any sampler."""
 
+import math
 from typing import Any, Self
 
 import torch
@@ -68,6 +69,7 @@ class BoltzmannAttention(nn.Module):
     # and packed batches, or not.
     in_proj_bias = None
     in_proj_weight = NOT_PACKED
+    _qkv_same_embed_dim = False
 
     def __init__(
         self,
@@ -245,7 +247,7 @@ class BoltzmannAttention(nn.Module):
                 )
         if not self.batch_first:
             query, key, value = (_batch_axis_swapped(t) for t in (query, key, value))
-        keys = key.shape[-2]
+        keys, batch = key.shape[-2], math.prod(query.shape[:-2])
         J, K = (
             None if couplings is None else couplings.of_length(keys)
             for couplings in (self.coupling, self.three_body)
@@ -259,7 +261,7 @@ class BoltzmannAttention(nn.Module):
             coupling=J,
             three_body=K,
             attn_mask=combined(
-                by_head(attn_mask, self.num_heads), key_padding_mask, key.shape[:-1]
+                by_head(attn_mask, self.num_heads, batch), key_padding_mask, key.shape[:-1]
             ),
             dropout_p=self.dropout if self.training else 0.0,
             is_causal=is_causal,

@@ -121,3 +121,21 @@ def test_options_beside_the_weights():
 def test_only_torchs_layer_can_be_taken_over():
     with pytest.raises(TypeError, match=r"takes a torch.nn.MultiheadAttention, not Linear"):
         BoltzmannAttention.from_torch(nn.Linear(8, 8), 6)
+
+
+@pytest.mark.parametrize("nested", [True, False])
+@pytest.mark.parametrize("training", [True, False])
+def test_an_encoder_built_around_our_layer(nested, training):
+    layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+    layer.self_attn = BoltzmannAttention(8, 2, 6, coupling_init=0.2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch says that it will not pack
+        encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=nested).train(training)
+    x, padding = torch.randn(3, 6, 8), torch.arange(6) >= torch.tensor([4, 6, 2])[:, None]
+    for grad in (torch.enable_grad, torch.no_grad, torch.inference_mode):
+        with grad():
+            expected = x
+            for block in encoder.layers:
+                expected = block(expected, src_key_padding_mask=padding)
+            found = encoder(x, src_key_padding_mask=padding)
+        torch.testing.assert_close(found[~padding], expected[~padding])

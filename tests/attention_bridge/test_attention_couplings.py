@@ -271,3 +271,14 @@ def test_couplings_of_two_layers_may_be_one():
     groups = parameter_groups(nn.ModuleList([first, second]), lr=torch.tensor(1e-3))
     assert [len(group["params"]) for group in groups] == [16, 1]
     torch.optim.AdamW(groups)
+
+
+@pytest.mark.parametrize("seed", [54, *range(20)])
+def test_triples_are_symmetric_bit_by_bit(seed):
+    """What is symmetrised here must never be refused for asymmetry, whatever the rounding."""
+    torch.manual_seed(seed)
+    K = symmetrised(100 * torch.randn(2, 3, 3, 3) ** 3, 3)
+    for order in ((0, 1, 3, 2), (0, 2, 1, 3), (0, 3, 2, 1), (0, 2, 3, 1), (0, 3, 1, 2)):
+        assert torch.equal(K, K.permute(order))
+    layer = BoltzmannAttention(16, 4, 16, three_body="dense", three_body_init=0.1)
+    layer(torch.randn(1, 3, 16))

@@ -1,6 +1,7 @@
 """The Monte Carlo samplers by name, and distributions that they are held to."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -91,3 +92,25 @@ def tensors(library: str, problem: IsingProblem, device: str = "cpu") -> IsingPr
     if library == "torch":
         fields = {name: a if name == "present" else a.to(device) for name, a in fields.items()}
     return IsingProblem(**fields)
+
+
+def uai(path: Path) -> IsingProblem:
+    """A UAI Markov network of two-state variables, with tables of one or two of them."""
+    numbers = iter(path.read_text().split()[1:])
+    n = int(next(numbers))
+    assert {int(next(numbers)) for _ in range(n)} == {2}
+    scopes = [
+        [int(next(numbers)) for _ in range(int(next(numbers)))] for _ in range(int(next(numbers)))
+    ]
+    h, J, offset = np.zeros(n), np.zeros((n, n)), 0.0
+    for scope in scopes:
+        logs = np.log([float(next(numbers)) for _ in range(int(next(numbers)))])
+        offset -= logs.mean()
+        if len(scope) == 1:
+            h[scope[0]] += (logs[1] - logs[0]) / 2
+            continue
+        a, b = scope
+        h[a] += (logs[2] + logs[3] - logs[0] - logs[1]) / 4
+        h[b] += (logs[1] + logs[3] - logs[0] - logs[2]) / 4
+        J[a, b] = J[b, a] = (logs[0] + logs[3] - logs[1] - logs[2]) / 4
+    return IsingProblem(h, J, offset=offset)

@@ -24,6 +24,20 @@ def shot_noise(mean: Array, reads: int) -> Array:
     return namespace(mean).sqrt((1 - shrunk**2) / (reads + 3))
 
 
+def unseen_error(minority: Array, reads: int) -> Array:
+    """What the spread between chains cannot show: a state that no chain was in.
+
+    Where chains all agree on a sign, their spread says nothing about the other one. As long as that
+    has been seen for less than a single chain's time, the mean is no better known than by as many
+    reads that all agree: to about 2 / reads, less what has been seen.
+
+    Args:
+        minority: the smaller probability of the two signs, from 0 to 1/2.
+        reads: how many chains there are.
+    """
+    return namespace(minority).clip(1 - reads * minority, min=0.0) * (2 / (reads + 2))
+
+
 def sample_correlation(samples: np.ndarray) -> np.ndarray:
     """<s_j s_k> over reads: (..., num_reads, n) int8 to (..., n, n)."""
     # Sums of +-1 are whole numbers: float32 holds them exactly up to 2**24 reads.

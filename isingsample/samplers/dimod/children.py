@@ -27,6 +27,7 @@ from isingsample.samplers.monte_carlo.schedules import annealing_betas
 # ExactSolver holds all 2**n rows; this many take 1.4 GB.
 _ENUMERATION_LIMIT = 22
 _DEFAULT_SWEEPS = 100
+_COINS = 1  # the purpose of their stream; seeds of children come from purpose 0
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class Treatment:
         parameters: what to call it with.
         enumerates: whether it lists every state once, to be drawn from with weight exp(-E).
         skips_free_spins: whether it leaves spins without field or coupling at -1.
+        anneals: whether its reads are right only if it was slow enough, which has to be looked at.
         overrides: parameters that replace the caller's own.
     """
 
@@ -45,6 +47,7 @@ class Treatment:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     enumerates: bool = False
     skips_free_spins: bool = False
+    anneals: bool = False
     overrides: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -75,15 +78,16 @@ def _annealer(parameters: Mapping[str, Any]) -> Treatment:
     if own_schedule is not None:
         kind = {"beta_schedule_type": "custom"} if "beta_schedule" in given else {}
         ends_at_1 = float(own_schedule[-1]) == 1.0
-        return Treatment(at_heat_bath and ends_at_1, {**heat_bath, **kind})
+        return Treatment(at_heat_bath and ends_at_1, {**heat_bath, **kind}, anneals=True)
     if given.get("beta_schedule_type", "custom") != "custom":
-        return Treatment(at_heat_bath, {**heat_bath, "beta_range": (0.1, 1.0)})
+        return Treatment(at_heat_bath, {**heat_bath, "beta_range": (0.1, 1.0)}, anneals=True)
     repeats = check_count("num_sweeps_per_beta", given.get("num_sweeps_per_beta", 1))
     sweeps = check_count("num_sweeps", given.get("num_sweeps", _DEFAULT_SWEEPS))
     betas = annealing_betas(0.1, 1.0, -(-sweeps // repeats), "geometric", hold=0.5)
     schedule = {"beta_schedule_type": "custom", "beta_schedule": betas}
     # The schedule says how many sweeps there are.
-    return Treatment(at_heat_bath, {**heat_bath, **schedule}, overrides={"num_sweeps": None})
+    overrides = {"num_sweeps": None}
+    return Treatment(at_heat_bath, {**heat_bath, **schedule}, overrides=overrides, anneals=True)
 
 
 def check_parameters(child: Any, parameters: Mapping[str, Any]) -> None:
@@ -128,8 +132,8 @@ def refuse_three_body(sampler: Sampler, problem: IsingProblem) -> None:
     """ValueError when a problem has three-body couplings, which a BQM cannot hold."""
     if problem.K is not None and to_numpy(problem.K).any():
         raise ValueError(
-            f"the sampler {sampler.name!r} takes no three-body couplings K; use 'exact', 'gibbs', "
-            f"'tempering' or 'dqa'"
+            f"the sampler {sampler.name!r} takes no three-body couplings K; use 'exact', "
+            f"'transfer', 'gibbs', 'sa', 'tempering', 'mean_field' or 'dqa'"
         )
 
 
@@ -199,7 +203,7 @@ def reads_at_unit_temperature(
     given = {name: value for name, value in parameters.items() if value is not None}
     merged = {**how.parameters, **given, **how.overrides}
     for at, sampleset in sample_child(child, block, beta, num_reads, merged, streams):
-        reads = raw_reads(sampleset, block.labels)
+        reads = raw_reads(sampleset, block.labels, type(child).__name__)
         if how.enumerates:
             reads = reads[_boltzmann_rows(sampleset.record.energy, uniforms[at])]
         if len(reads) != num_reads:
@@ -209,8 +213,10 @@ def reads_at_unit_temperature(
             )
         drawn[at] = reads
     if how.skips_free_spins:
-        coupled = (block.coupling_sums() > 0)[:, None]
-        free = ((beta * block.h == 0) & ~coupled)[:, :, None]
+        # What counts is what the child was given: beta = 0 leaves nothing of the couplings.
+        given_block = block.times(beta)
+        coupled = (given_block.coupling_sums() > 0)[:, None]
+        free = ((given_block.h == 0) & ~coupled)[:, :, None]
         drawn = np.where(free, _coins(block, num_reads, streams), drawn)
     return drawn
 
@@ -224,13 +230,13 @@ def lowest_states(
         # dwave-samplers' annealer finds a problem without any bias suspicious; it is not.
         warnings.filterwarnings("ignore", message=".*non-ergodic.*")
         for at, sampleset in sample_child(child, block, 1.0, num_reads, parameters, streams):
-            lowest[at] = raw_reads(sampleset.truncate(1), block.labels)[0]
+            lowest[at] = raw_reads(sampleset.truncate(1), block.labels, type(child).__name__)[0]
     return lowest
 
 
 def _coins(block: Block, num_reads: int, streams: Streams) -> np.ndarray:
     """A fair coin for every spin of every read: (groups, queries, num_reads, n) int8."""
-    uniforms = streams.uniforms(block.index, num_reads * block.num_spins)
+    uniforms = streams.uniforms(block.index, num_reads * block.num_spins, _COINS)
     coins = np.where(uniforms < 0.5, -1, 1).astype(np.int8)
     return coins.reshape(*block.index.shape, num_reads, block.num_spins)
 

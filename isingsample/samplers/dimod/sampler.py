@@ -8,7 +8,8 @@ from isingsample._core import checks as check
 from isingsample._core.blocks import Block
 from isingsample._core.extras import import_dimod
 from isingsample._core.problem import IsingProblem
-from isingsample._core.streams import Streams
+from isingsample._core.result import SampleResult
+from isingsample._core.streams import Seed, Streams
 from isingsample.errors import MissingExtraError
 from isingsample.samplers.block_sampler import BlockMinimizer
 from isingsample.samplers.dimod.children import (
@@ -18,6 +19,8 @@ from isingsample.samplers.dimod.children import (
     refuse_three_body,
     treatment,
 )
+from isingsample.samplers.monte_carlo.diagnostics import warn_unless_converged
+from isingsample.samplers.monte_carlo.mixing import can_be_followed, mixing
 from isingsample.samplers.solution import Solution
 
 _CHILD_MODULES = ("dwave.samplers", "dimod")
@@ -33,6 +36,10 @@ class Dimod(BlockMinimizer):
     TreeDecompositionSampler samples exactly. Of any other child nothing is known: its
     results are not `thermal`, unless child_is_thermal says otherwise.
 
+    An annealer's reads are thermal if it was slow enough. So the first 32 of each problem go on
+    for 32 heat-bath sweeps: info["r_hat"] and info["converged"] say whether they come to agree
+    (not for a sparse J).
+
     Attributes:
         child: a dimod sampler or composite; or the name of one, such as "TabuSampler" (looked up
             in dwave.samplers, then dimod) or "package.module.Class", made without arguments.
@@ -44,6 +51,7 @@ class Dimod(BlockMinimizer):
 
     Raises:
         TypeError: child is not a dimod sampler, or a parameter that it does not have.
+        ValueError: the child returns other values than its vartype has, or misses a variable.
         MissingExtraError: dimod or dwave-samplers is not installed.
     """
 
@@ -74,6 +82,14 @@ class Dimod(BlockMinimizer):
             return self.child_is_thermal
         return treatment(self.child, self.parameters).thermal
 
+    def sample(self, problem: IsingProblem, *, beta: Any = 1.0, seed: Seed = None) -> SampleResult:
+        """As for every sampler; warns of problems whose reads an annealer left too hot or stuck."""
+        result = super().sample(problem, beta=beta, seed=seed)
+        if self.thermal:
+            remedy = "raise num_sweeps in parameters, or use 'tempering'"
+            warn_unless_converged(self.name, result.info, remedy)
+        return result
+
     def _check(self, problem: IsingProblem) -> None:
         refuse_three_body(self, problem)
 
@@ -81,7 +97,10 @@ class Dimod(BlockMinimizer):
         reads = reads_at_unit_temperature(
             self.child, block, beta, self.num_reads, self.parameters, streams
         )
-        return Solution.from_samples(reads, thermal=self.thermal)
+        judged = {}
+        if treatment(self.child, self.parameters).anneals and can_be_followed(block):
+            judged = mixing(block, reads, beta, streams)
+        return Solution.from_samples(reads, thermal=self.thermal, per_query=judged)
 
     def _lowest(self, block: Block, streams: Streams) -> Any:
         return lowest_states(self.child, block, self.num_reads, self.parameters, streams)

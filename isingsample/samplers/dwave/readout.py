@@ -47,7 +47,7 @@ def read_out(plan: Plan, chunk: Chunk, answer: Any, method: str, streams: Stream
     """
     group, layout = plan.groups[chunk.group], chunk.layout
     present, positions = group.present[chunk.rows], group.position[chunk.rows]
-    states = raw_reads(answer, tuple(chunk.qubits))
+    states = raw_reads(answer, tuple(chunk.qubits), "the solver")
     if not chunk.active.all():
         every = np.zeros((len(states), len(chunk.active)), np.int8)
         every[:, chunk.active] = states

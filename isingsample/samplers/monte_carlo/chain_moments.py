@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from isingsample._core.blocks import Block
-from isingsample.samplers._shared.pairs import SUBSETS, chain_pairs, matrix
+from isingsample.samplers._shared.pairs import SUBSETS, chain_pairs, matrix, unseen_error
 from isingsample.samplers._shared.threads import LANES
 from isingsample.samplers.monte_carlo.compiled.records import Tally
 from isingsample.samplers.monte_carlo.diagnostics import chain_diagnostics
@@ -58,7 +58,8 @@ def chain_solution(
 
     A spin counts in each sweep with the probability it was drawn with (Rao-Blackwell), which has
     the same mean as the spin and varies less. Chains are independent, so their spread gives the
-    standard error, whatever the correlation along each of them; that of a single one is NaN. Those
+    standard error, whatever the correlation along each of them; that of a single one is NaN. For
+    spins that (nearly) all chains agree about, it is at least `unseen_error`. Those
     of correlations come from the spread between subsets of the chains, 16 of each task.
 
     Args:
@@ -78,6 +79,7 @@ def chain_solution(
     if reads > 1:
         variance = np.maximum(squares / reads - probability**2, 0.0) / (reads - 1)
         spread = 2 * np.hypot(np.sqrt(variance), _ROUNDING)
+        spread = np.maximum(spread, unseen_error(np.minimum(probability, 1 - probability), reads))
     # Chains of each task, and the subsets of them that are counted.
     full, rest = divmod(reads, together)
     subsets = full * min(together, SUBSETS) + min(rest, SUBSETS)

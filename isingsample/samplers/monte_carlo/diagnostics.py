@@ -18,6 +18,7 @@ from isingsample.errors import MissingExtraError
 LARGEST_R_HAT = 1.2
 # Two halves of one chain, or four of two, differ by more than that by chance.
 _LARGEST_R_HAT_OF_FEW = 1.5
+_TOO_FEW = 2  # chains that all sit still by chance
 _FEWEST_DRAWS = 4  # of a chain that is cut in halves
 
 
@@ -33,7 +34,8 @@ def chain_diagnostics(
 
     Returns:
         By name, each of that shape: "r_hat", split R-hat (1 where nothing varies, infinite where
-        chains are constant and differ, NaN for chains of less than 4 draws); "ess", a function
+        chains are constant and differ, NaN for chains of less than 4 draws, and where one or two
+        chains do not vary: they may sit in one valley of several); "ess", a function
         giving the effective number of independent draws in all chains (NaN where nothing
         varies); "converged", whether r_hat is at most 1.2 (1.5 for one or two chains).
     """
@@ -43,6 +45,8 @@ def chain_diagnostics(
     largest = LARGEST_R_HAT if chains > 2 else _LARGEST_R_HAT_OF_FEW
     if draws >= _FEWEST_DRAWS:
         r_hat = _split_r_hat(wide)
+        if chains <= _TOO_FEW:
+            r_hat[np.ptp(wide, axis=(1, 2)) == 0] = np.nan
 
     def ess() -> np.ndarray:
         return _effective_size(wide, reads / chains).reshape(shape)

@@ -15,12 +15,16 @@ from isingsample._core.result import SampleResult
 from isingsample._core.streams import Seed, Streams
 from isingsample.samplers.base import Sampler
 from isingsample.samplers.block_sampler import BlockSampler
+from isingsample.samplers.monte_carlo.diagnostics import warn_unless_converged
+from isingsample.samplers.monte_carlo.mixing import heat_bath_sweep, mixing
 from isingsample.samplers.solution import Solution
 
 # The stream of sweeps: no other purpose of a problem's randomness is as large.
 _SWEEPS = 2**20
 # From the streams of a refinement to those of one around it.
 _NESTED = 2**22
+# Reads go on for 32 draws of so many sweeps, twice as long as they have been refined.
+_SWEEPS_OF_A_DRAW = 16
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,9 @@ class Refine(Sampler):
 
     Each read goes on as a chain of its own, so reads stay independent. The nearer the sampler is
     to Boltzmann, the fewer sweeps it takes; as for every chain, too few leave a bias, which is
-    not counted in std_error.
+    not counted in std_error. Sweeps do not move reads between deep valleys, whose weights stay
+    those of the sampler: info["r_hat"] and info["converged"] say whether the first 32 reads, going
+    on for twice as many sweeps, come to agree.
 
     Attributes:
         sampler: where the chains start; one that gives samples.
@@ -37,6 +43,9 @@ class Refine(Sampler):
 
     Raises:
         TypeError, ValueError: an option of the wrong kind, or a sampler without samples.
+
+    Warns:
+        UserWarning: there are problems whose reads do not agree.
 
     Source: Geman & Geman, IEEE PAMI 6, 721 (1984).
     """
@@ -62,6 +71,7 @@ class Refine(Sampler):
         chains = _Chains(self.num_sweeps, to_numpy(started.samples), first)
         result = chains.sample(problem, beta=beta, seed=seed)
         own = {"sampler": self.name, "options": self.options, "start": started.info}
+        warn_unless_converged(self.name, result.info, "raise num_sweeps, or use 'tempering'")
         return dataclasses.replace(result, info=Info(result.info).also(**own))
 
     def close(self) -> None:
@@ -93,25 +103,12 @@ class _Chains(BlockSampler):
     def _solve(self, block: Block, beta: Any, streams: Streams) -> Solution:
         states = self.initial_states.reshape(-1, *self.initial_states.shape[-2:])
         spins = states[block.index][..., block.spins].astype(float)
-        reads, num_spins = spins.shape[-2:]
+        (reads, num_spins), local = spins.shape[-2:], block.to_numpy()
         for sweep in range(self.num_sweeps):
             uniforms = streams.uniforms(block.index, reads * num_spins, self.first_stream + sweep)
-            heat_bath_sweep(spins, block.to_numpy(), beta, uniforms.reshape(spins.shape))
-        return Solution.from_samples(spins.astype(np.int8), thermal=True)
-
-
-def heat_bath_sweep(spins: np.ndarray, block: Block, beta: float, uniforms: np.ndarray) -> None:
-    """Draw each spin in turn from its distribution given the others, in place.
-
-    Args:
-        spins: (groups, queries, reads, n) float64 of -1 and +1.
-        block: the problems, in NumPy.
-        beta: inverse temperature.
-        uniforms: like spins, in [0, 1).
-    """
-    for j in range(block.num_spins):
-        pull = block.h[..., j, None] + (spins @ block.J[:, None, :, j, None])[..., 0]
-        if block.K is not None:
-            pull += 0.5 * ((spins @ block.K[:, None, j]) * spins).sum(axis=-1)
-        up = uniforms[..., j] < 0.5 * (1 + np.tanh(beta * pull))
-        spins[..., j] = np.where(up, 1.0, -1.0)
+            heat_bath_sweep(spins, local, beta, uniforms.reshape(spins.shape))
+        states = spins.astype(np.int8)
+        # Chains that need much longer than num_sweeps to agree have not forgotten their start.
+        stride = -(-self.num_sweeps // _SWEEPS_OF_A_DRAW)
+        found = mixing(local, states, beta, streams, strides=(stride,))
+        return Solution.from_samples(states, thermal=True, per_query=found)

@@ -1,7 +1,7 @@
 """dimod samplers as children, and simulated annealing through them: thermal means thermal."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import dimod
 import neal
@@ -316,3 +316,59 @@ def test_minimizing_nothing_is_no_trouble(name: str) -> None:
     state, energy = get_sampler(name, num_reads=2).minimize(IsingProblem(np.zeros(3)), seed=0)
     assert energy == 0
     assert (abs(state) == 1).all()
+
+
+class Answering(dimod.Sampler):
+    """A child that answers with what it was made with."""
+
+    parameters: ClassVar[dict[str, Any]] = {"num_reads": []}
+    properties: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, rows: list[list[int]], labels: list[Any], vartype: str) -> None:
+        kinds = [("sample", np.int8, (len(labels),)), ("energy", float), ("num_occurrences", int)]
+        record = np.rec.array([(row, 0.0, 1) for row in rows], dtype=kinds)
+        self.answer = dimod.SampleSet(record, labels, {}, vartype)
+
+    def sample(self, bqm: Any, **parameters: Any) -> dimod.SampleSet:
+        return self.answer
+
+
+TWO = IsingProblem([0.1, 0.2], [[0, 0.3], [0.3, 0]])
+WRONG_ANSWERS = [
+    (
+        [[1, -1], [1, 3], [-1, 1]],
+        [0, 1],
+        "SPIN",
+        "Answering returned 3 for the variable 1 in",
+    ),
+    (
+        [[1, 0]],
+        [0, 1],
+        "SPIN",
+        "0 for the variable 1 in row 0 of SPIN samples, whose",
+    ),
+    ([[1, -1]], [0, 1], "BINARY", "returned -1 for the variable 1 in row 0 of BINARY samples"),
+    ([[1, -1]], [0, "x"], "SPIN", "samples without the variable 1; they have 0, 'x'"),
+]
+
+
+@pytest.mark.parametrize(("rows", "labels", "vartype", "message"), WRONG_ANSWERS)
+def test_what_a_child_returns_is_looked_at(
+    rows: list[list[int]], labels: list[Any], vartype: str, message: str
+) -> None:
+    sampler = Dimod(Answering(rows, labels, vartype), num_reads=len(rows))
+    with pytest.raises(ValueError, match=message):
+        sampler.sample(TWO)
+    if len(rows) == 1:
+        with pytest.raises(ValueError, match=message):
+            sampler.minimize(TWO)
+
+
+@pytest.mark.parametrize("beta", [0.0, 1e-200])
+def test_couplings_that_beta_takes_away_leave_spins_free(beta: float) -> None:
+    """What decides is what the child is given, beta J, not J."""
+    problem = IsingProblem([0.0, 0.0], [[0, 1e-150], [1e-150, 0]])
+    sampler = Dimod(TreeDecompositionSampler(), num_reads=1000)
+    result = sampler.sample(problem, beta=beta, seed=0)
+    assert (np.abs(result.magnetization) <= 5 * result.std_error).all()
+    assert abs(result.correlation[0, 1]) <= 5 * result.correlation_error[0, 1]

@@ -11,7 +11,14 @@ from isingsample._core.blocks import split
 from isingsample._core.streams import Streams
 from isingsample.samplers.monte_carlo.ladders import adapted, first_ladder
 from support.fixtures import ASYM3
-from support.monte_carlo import assert_distribution, assert_within_errors, boltzmann, glass, torus
+from support.monte_carlo import (
+    assert_distribution,
+    assert_within_errors,
+    boltzmann,
+    glass,
+    torus,
+    uai,
+)
 
 
 @pytest.fixture(scope="module")
@@ -37,28 +44,6 @@ def test_any_number_of_rungs(frustrated: IsingProblem, rungs: int) -> None:
     assert result.info["betas"].shape == (rungs,)
     assert result.info["swap_acceptance"].shape == (rungs - 1,)
     assert result.info["betas"][-1] == 0.8
-
-
-def uai(path: Path) -> IsingProblem:
-    """A UAI Markov network of two-state variables, with tables of one or two of them."""
-    numbers = iter(path.read_text().split()[1:])
-    n = int(next(numbers))
-    assert {int(next(numbers)) for _ in range(n)} == {2}
-    scopes = [
-        [int(next(numbers)) for _ in range(int(next(numbers)))] for _ in range(int(next(numbers)))
-    ]
-    h, J, offset = np.zeros(n), np.zeros((n, n)), 0.0
-    for scope in scopes:
-        logs = np.log([float(next(numbers)) for _ in range(int(next(numbers)))])
-        offset -= logs.mean()
-        if len(scope) == 1:
-            h[scope[0]] += (logs[1] - logs[0]) / 2
-            continue
-        a, b = scope
-        h[a] += (logs[2] + logs[3] - logs[0] - logs[1]) / 4
-        h[b] += (logs[1] + logs[3] - logs[0] - logs[2]) / 4
-        J[a, b] = J[b, a] = (logs[0] + logs[3] - logs[1] - logs[2]) / 4
-    return IsingProblem(h, J, offset=offset)
 
 
 def check_two_valleys(problem: IsingProblem) -> None:

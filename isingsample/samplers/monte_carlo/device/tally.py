@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from isingsample._core.arrays import Array, like, namespace, to_numpy
-from isingsample.samplers._shared.pairs import SUBSETS, chain_pairs
+from isingsample.samplers._shared.pairs import SUBSETS, chain_pairs, unseen_error
 from isingsample.samplers.monte_carlo.diagnostics import chain_diagnostics
 
 _WATCHED, _DRAWS = 32, 32
@@ -52,7 +52,9 @@ class DeviceTally:
         probability = xp.mean(means, axis=2)
         if self._reads == 1:
             return probability, probability * np.nan
-        return probability, 2 * xp.std(means, axis=2, correction=1) / np.sqrt(self._reads)
+        spread = 2 * xp.std(means, axis=2, correction=1) / np.sqrt(self._reads)
+        unseen = unseen_error(xp.minimum(probability, 1 - probability), self._reads)
+        return probability, xp.maximum(spread, unseen)
 
     def correlation(self) -> Array:
         """<s_j s_k> over sweeps and chains: (groups, queries, n, n)."""

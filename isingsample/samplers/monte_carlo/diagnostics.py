@@ -101,6 +101,20 @@ def warn_unless_converged(name: str, info: Any, remedy: str) -> None:
     )
 
 
+def warn_unless(converged: np.ndarray, message: str) -> None:
+    """One UserWarning where some problems have not converged.
+
+    Args:
+        converged: flags of all problems.
+        message: in which {failed} and {size} stand for the numbers of those that have not and of
+            all.
+    """
+    failed = ~np.asarray(converged)
+    if failed.any():
+        text = message.format(failed=failed.sum(), size=failed.size)
+        warnings.warn(text, UserWarning, stacklevel=4)
+
+
 def _array_stats() -> Any:
     try:
         from arviz_stats.base import array_stats

@@ -13,11 +13,12 @@ from rich.table import Table
 from rich.text import Text
 
 from isingsample import __version__
-from isingsample._core.problem import IsingProblem
 from isingsample._core.progress import progress
+from isingsample._core.result import SampleResult
 from isingsample.cli.console import err as _err
 from isingsample.cli.console import out as _out
 from isingsample.cli.dwave import dwave_app
+from isingsample.cli.interrupts import carry_interrupts
 from isingsample.comparison.attention_problems import attention_problem
 from isingsample.comparison.compare import Row, compare
 from isingsample.comparison.contenders import contenders
@@ -121,7 +122,7 @@ def solve(
     problem = load_problem(file, format)
     with get_sampler(sampler, **dict(map(_option, option or []))) as chosen:
         result = chosen.sample(problem, beta=beta, seed=seed)
-        state, energy = _lowest(chosen, problem, result.samples, seed)
+        state, energy = _lowest(chosen, result, seed)
     labels = [str(label) for label in problem.labels]
     log_partition = None if result.log_partition is None else float(result.log_partition)
     if as_json:
@@ -172,17 +173,19 @@ def _option(text: str) -> tuple[str, Any]:
 
 
 def _lowest(
-    sampler: Sampler, problem: IsingProblem, samples: np.ndarray | None, seed: int
+    sampler: Sampler, result: SampleResult, seed: int
 ) -> tuple[list[int] | None, float | None]:
-    """The lowest state that the sampler finds, or the lowest of its samples, with its energy."""
-    if isinstance(sampler, Minimizer):
-        state, energy = sampler.minimize(problem, seed=seed)
+    """The lowest state that the sampler finds, or the lowest of its reads, with its energy.
+
+    A remote sampler is not asked twice: its reads have been paid for.
+    """
+    if isinstance(sampler, Minimizer) and not sampler.is_remote:
+        state, energy = sampler.minimize(result.problem, seed=seed)
         return state.tolist(), float(energy)
-    if samples is None:
+    if result.samples is None or result.energy is None or np.isnan(result.energy).all():
         return None, None
-    energies = problem.energy(samples)
-    best = int(energies.argmin())
-    return samples[best].tolist(), float(energies[best])
+    best = int(np.nanargmin(result.energy))
+    return result.samples[best].tolist(), float(result.energy[best])
 
 
 def _solution_table(
@@ -200,3 +203,6 @@ def _solution_table(
 
 def _or_none(value: float) -> float | None:
     return None if np.isnan(value) else value
+
+
+carry_interrupts(app)

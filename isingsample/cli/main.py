@@ -8,6 +8,7 @@ import sys
 import warnings
 from typing import TYPE_CHECKING, NoReturn
 
+from isingsample.cli.interrupts import Interrupted
 from isingsample.errors import IsingSampleError
 from isingsample.samplers.dwave.errors import BackendError, CredentialsError
 
@@ -38,8 +39,10 @@ def main() -> None:
         with warnings.catch_warnings():
             warnings.showwarning = _warn  # type: ignore[assignment]  # it has no use for the rest
             status = app(standalone_mode=False)
-    except (KeyboardInterrupt, typer.Abort) as interrupt:
-        _keep_job(interrupt)
+    except Interrupted as stopped:
+        _keep_job(stopped.interrupt)
+        sys.exit(_INTERRUPTED)
+    except (KeyboardInterrupt, typer.Abort):  # outside of any command
         sys.exit(_INTERRUPTED)
     except CredentialsError as error:
         _keep_job(error)

@@ -48,6 +48,11 @@ class Sampler(ABC):
         """Whether PyTorch can differentiate the moments, tensors having gone in."""
         return False
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether each call is sent to a service, which may take money for it."""
+        return False
+
     @abstractmethod
     def sample(self, problem: IsingProblem, *, beta: Any = 1.0, seed: Seed = None) -> SampleResult:
         """Moments, and samples where the sampler draws any, of every problem of a batch.

@@ -1,6 +1,11 @@
 """`isingsample dwave check`: what it says, and what it does not do."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -175,6 +180,52 @@ def test_solve_keeps_what_it_has_submitted(
     assert f"kept in {path.name}" in done.stderr
     sapi.held = set()
     with DWave() as sampler:
+        result = sampler.resume(DWaveJob.load(path), load_problem(Path("pair.txt")))
+    assert result.magnetization[0] > 0
+    assert len(sapi.jobs) == 1
+
+
+def test_solve_submits_once_and_reads_the_lowest_state_from_its_reads(
+    run: Callable[..., Done], sapi: FakeSapi, nowhere: Path
+) -> None:
+    (nowhere / "pair.txt").write_text("0 0 -1.0\n0 1 -0.5\n")
+    few = ("--sampler", "dwave", "--option", "num_reads=50", "--json")
+    done = run("solve", "pair.txt", *few, DWAVE_API_TOKEN=TOKEN)
+    assert done.returncode == 0, done.stderr
+    assert len(sapi.jobs) == sapi.count("POST .*problems") == 1
+    found = json.loads(done.stdout)
+    assert found["state"] == {"0": 1, "1": 1}
+    assert found["energy"] == pytest.approx(-1.5)
+
+
+INTERRUPTED = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background ignore it
+sys.argv = ["isingsample", "solve", "pair.txt", "--sampler", "dwave", "--option", "num_reads=20"]
+from isingsample.cli.main import main
+main()
+"""
+
+
+def test_control_c_in_the_command_line_keeps_the_job(sapi: FakeSapi, nowhere: Path) -> None:
+    (nowhere / "pair.txt").write_text("0 0 -1.0\n0 1 -0.5\n")
+    sapi.held = "all"
+    command = [sys.executable, "-W", "ignore", "-c", INTERRUPTED]
+    environment = {**os.environ, "DWAVE_API_TOKEN": TOKEN}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        while not sapi.jobs or not sapi.count("GET .*problems"):  # sent, and waited for
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        try:
+            _, said = process.communicate(timeout=60)
+        finally:
+            process.kill()  # or leaving the block would wait for ever
+    assert process.returncode == 130
+    (path,) = nowhere.glob("isingsample-job-*.json")
+    assert f"kept in {path.name}" in said
+    sapi.held = set()
+    with DWave(token=TOKEN) as sampler:
         result = sampler.resume(DWaveJob.load(path), load_problem(Path("pair.txt")))
     assert result.magnetization[0] > 0
     assert len(sapi.jobs) == 1

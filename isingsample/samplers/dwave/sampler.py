@@ -209,6 +209,11 @@ class DWave(ResumableMinimizer):
         return False
 
     @property
+    def is_remote(self) -> bool:
+        """True: what is submitted may be paid for, also by way of a child."""
+        return True
+
+    @property
     def solver_properties(self) -> dict[str, Any]:
         """What the solver says of itself, in D-Wave's terms; its name is the chip_id.
 

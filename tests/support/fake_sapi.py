@@ -13,7 +13,7 @@ import threading
 import time
 import uuid
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -84,6 +84,7 @@ class FakeSapi(ThreadingHTTPServer):
         outage_after: number of problems that come before nobody answers any more.
         held: numbers of the problems not to be answered; "all" for every one.
         failures: by number of the problem, the message it fails with.
+        spoil: changes an answer, with its reads, before it is sent.
         jobs: by id, in the order in which they came.
         requests: "METHOD path?query" of each request so far.
     """
@@ -97,6 +98,7 @@ class FakeSapi(ThreadingHTTPServer):
         self.outage_after: int | None = None
         self.held: set[int] | str = set()
         self.failures: dict[int, str] = {}
+        self.spoil: Callable[[dict[str, Any]], None] = lambda answer: None
         self.jobs: dict[str, Job] = {}
         self.requests: list[str] = []
         self.lock = threading.Lock()
@@ -149,6 +151,7 @@ class FakeSapi(ThreadingHTTPServer):
         status = self.look(job)
         if job.status == "COMPLETED":
             status["answer"] = self.reads(job.sent["data"], job.sent["params"])
+            self.spoil(status["answer"])
         return status
 
     def reads(self, data: dict[str, str], params: dict[str, Any]) -> dict[str, Any]:

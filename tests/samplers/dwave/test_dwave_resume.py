@@ -282,3 +282,59 @@ def test_a_child_that_keeps_no_answers(problem: IsingProblem, sapi: FakeSapi) ->
     job = given_up(sapi, PAIR.problem())
     with pytest.raises(ValueError, match="keeps no answers"):
         DWave(child=Recorder(chip_id="zephyr_160q_mock")).resume(job, PAIR.problem())
+
+
+SPOILED = {
+    "solutions truncated": lambda a: a.update(solutions=a["solutions"][:8]),
+    "solutions no base64": lambda a: a.update(solutions="***"),
+    "no energies": lambda a: a.pop("energies"),
+    "energies short": lambda a: a.update(energies=a["energies"][:12]),
+    "other qubits": lambda a: a.update(active_variables=a["active_variables"][:8]),
+    "unknown format": lambda a: a.update(format="xyz"),
+    "no reads": lambda a: a.update(solutions="", energies="", num_occurrences=""),
+}
+
+
+@pytest.mark.parametrize("kind", list(SPOILED))
+def test_an_answer_that_cannot_be_read_loses_nothing(
+    sapi: FakeSapi, sampler: DWave, problem: IsingProblem, kind: str
+) -> None:
+    """What has been submitted is paid for: any failure after that hands out the job."""
+    sapi.spoil = SPOILED[kind]
+    with pytest.raises(BackendError) as caught:
+        sampler.sample(problem, seed=3)
+    job = caught.value.job
+    assert job is not None
+    assert set(filter(None, job.problem_ids)) <= set(sapi.jobs)
+    assert any(job.problem_ids)
+    sapi.spoil, posts = lambda answer: None, len(sapi.jobs)
+    result = sampler.resume(job, problem)
+    assert len(sapi.jobs) <= posts + sum(known is None for known in job.problem_ids)
+    np.testing.assert_array_equal(result.samples, sampler.sample(problem, seed=3).samples)
+
+
+@pytest.mark.parametrize(
+    "timing", [None, {"qpu_access_time": "soon"}, {"qpu_access_time": [1.0]}, {}]
+)
+def test_good_reads_are_good_without_times(
+    sapi: FakeSapi, sampler: DWave, problem: IsingProblem, timing: object
+) -> None:
+    expected = sampler.sample(problem, seed=3)
+    sapi.spoil = lambda answer: answer.update(timing=timing)
+    found = sampler.sample(problem, seed=3)
+    np.testing.assert_array_equal(found.samples, expected.samples)
+    assert "qpu_access_time" not in found.info["qpu_timing"]
+
+
+def test_no_memory_for_an_answer_loses_nothing(
+    sapi: FakeSapi, sampler: DWave, problem: IsingProblem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise MemoryError("cannot allocate")
+
+    monkeypatch.setattr("isingsample.samplers.dwave.call.batch.read_out", full)
+    with pytest.raises(BackendError, match="MemoryError: cannot allocate") as caught:
+        sampler.sample(problem, seed=3)
+    monkeypatch.undo()
+    assert caught.value.job is not None
+    assert any(caught.value.job.problem_ids)

@@ -1,6 +1,7 @@
 """The submissions of a plan: sent together, answered in order."""
 
 import math
+import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -43,6 +44,17 @@ class Outcome:
             name: math.fsum(times) / (len(times) if name.endswith("_per_sample") else 1)
             for name, times in lists.items()
         }
+
+
+def _times(timing: Any) -> dict[str, float]:
+    """The numbers among what an answer says of its times: good reads are good without them."""
+    if not isinstance(timing, Mapping):
+        return {}
+    return {
+        str(name): float(value)
+        for name, value in timing.items()
+        if isinstance(value, numbers.Real) and math.isfinite(value)
+    }
 
 
 def run(
@@ -90,7 +102,7 @@ def run(
         )
         positions = plan.groups[at].position[chunk.rows].tolist()
         problem_ids |= dict.fromkeys(positions, answer.info.get("problem_id"))
-        timings.append(answer.info.get("timing", {}))
+        timings.append(_times(answer.info.get("timing")))
     return Outcome(
         [reads[place.group][place.rows][..., place.slots] for place in plan.places],
         [broken[place.group][place.rows] for place in plan.places],

@@ -102,6 +102,17 @@ class ResumableMinimizer(BlockMinimizer):
             elif job is not None:
                 raise BackendInterrupt(job) from None
             raise
+        except Exception as error:
+            # Whatever goes wrong with answers that are paid for, the way to them is not lost.
+            job = self._job(journal, problem, beta)
+            if job is None:
+                raise
+            failure = BackendError(
+                f"an answer of {self._connection.ranges.solver} could not be used "
+                f"({type(error).__name__}: {error})"
+            )
+            failure.job = job
+            raise failure from error
         finally:
             _current.reset(token)
 
@@ -135,6 +146,8 @@ class ResumableMinimizer(BlockMinimizer):
                 f"the job is at {job.solver}, and this sampler is connected to "
                 f"{self._connection.ranges.solver}: choose solver={job.solver!r}"
             )
+        for known in filter(None, job.problem_ids):
+            self._connection.check_keeps_answers(known)
         return sampler, Journal(job.problem_ids, dict(job.facts))
 
 

@@ -129,17 +129,20 @@ class Connection:
         """The SampleSet to be of a problem that was submitted before; does not wait.
 
         Raises:
-            ValueError: the child cannot fetch answers.
+            ValueError: the child keeps no answers.
         """
-        client: Any = getattr(self.child, "client", None)
-        if client is None:
+        self.check_keeps_answers(problem_id)
+        future = self.child.client.retrieve_answer(problem_id)
+        future.solver = self.child.solver  # else the client looks it up for each answer
+        return future.sampleset
+
+    def check_keeps_answers(self, problem_id: str) -> None:
+        """ValueError for a child that cannot be asked for the answer to an earlier submission."""
+        if getattr(self.child, "client", None) is None:
             raise ValueError(
                 f"{self.ranges.solver} keeps no answers: only a D-Wave solver can be asked for the "
                 f"problem {problem_id}"
             )
-        future = client.retrieve_answer(problem_id)
-        future.solver = self.child.solver  # else the client looks it up for each answer
-        return future.sampleset
 
     def close(self) -> None:
         """Close the child if it is ours; a client has 17 threads."""

@@ -10,6 +10,7 @@ from isingsample._core.progress import track
 from isingsample.errors import MissingExtraError
 from isingsample.samplers.dqa.anneal import Anneal
 from isingsample.samplers.dqa.circuit import GATES, BlockCircuit
+from isingsample.samplers.dqa.engines.primitive_checks import WITHOUT_EFFECT
 
 if TYPE_CHECKING:
     from qiskit import QuantumCircuit
@@ -28,8 +29,6 @@ _BYTES_PER_STATE = 64
 # Of a Python float in a list, and of its copy in the simulator.
 _BYTES_PER_ANGLE = 48
 _CHUNK_BYTES = 2**28
-# Of a device's noise models, beside gates: an anneal waits for nothing, and starts once.
-_WITHOUT_EFFECT = ("id", "delay", "reset", "measure")
 
 
 @dataclass(frozen=True)
@@ -92,18 +91,22 @@ def _check_noise(noise_model: Any) -> None:
         raise MissingExtraError("a noise model", "qiskit") from None
     if not isinstance(noise_model, NoiseModel):
         raise TypeError(f"noise_model must be a qiskit_aer NoiseModel, not {noise_model!r}")
-    if any(error["type"] == "roerror" for error in noise_model.to_dict()["errors"]):
-        raise ValueError(
-            "noise_model has readout errors, which the probabilities of a state do not show; "
-            "sample with them by engine=qiskit_aer.primitives.SamplerV2(options={"
-            "'backend_options': {'noise_model': ...}})"
-        )
-    unfelt = sorted(set(noise_model.noise_instructions) - {*GATES, *_WITHOUT_EFFECT})
+    errors = noise_model.to_dict()["errors"]
+    unfelt = sorted(set(noise_model.noise_instructions) - {*GATES, *WITHOUT_EFFECT})
     if unfelt:
         raise ValueError(
             f"noise_model has errors of {', '.join(unfelt)}, which an anneal does not have: its "
             f"gates are {', '.join(GATES)}. For a device's noise take its own gates, by "
             f"engine=qiskit.primitives.BackendSamplerV2(backend=...) with a pass_manager"
+        )
+    read = {"roerror"} & {error["type"] for error in errors}
+    read |= {"measure"} & {name for error in errors for name in error["operations"]}
+    if read:
+        raise ValueError(
+            "noise_model has readout errors or errors of the measurement, which the "
+            "probabilities of a state do not show; sample with them by "
+            "engine=qiskit_aer.primitives.SamplerV2("
+            "options={'backend_options': {'noise_model': ...}})"
         )
 
 

@@ -1,6 +1,5 @@
 """Reads of a circuit by any of Qiskit's sampler primitives."""
 
-import numbers
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ from isingsample._core.blocks import Block
 from isingsample._core.progress import track
 from isingsample.samplers.dqa.anneal import Anneal
 from isingsample.samplers.dqa.circuit import BlockCircuit
+from isingsample.samplers.dqa.engines.primitive_checks import check_gates, fixed_seed
 
 # Angles bound in one job, so that it fits into a message.
 _ANGLES_PER_JOB = 2**22
@@ -45,12 +45,12 @@ class PrimitiveEngine:
                 pubs.append(pub)
                 owners.append(owner)
         jobs = _packed(pubs)
-        seed = getattr(self.primitive, "seed", None)
-        if len(jobs) > 1 and isinstance(seed, numbers.Integral):
+        seed = fixed_seed(self.primitive) if len(jobs) > 1 else None
+        if seed is not None:
             raise ValueError(
-                f"this batch takes {len(jobs)} jobs, and {type(self.primitive).__name__}(seed="
-                f"{seed}) would draw the same random numbers in each: leave its seed out, or "
-                f"sample fewer problems at a time"
+                f"this batch takes {len(jobs)} jobs, and a primitive with a fixed seed "
+                f"({seed[0]} = {seed[1]}) would draw the same random numbers in each: leave the "
+                f"seed out, or sample fewer problems at a time"
             )
         found: list[list[np.ndarray]] = [[] for _ in blocks]
         remaining = iter(owners)
@@ -67,6 +67,7 @@ class PrimitiveEngine:
         circuit = program.circuit.measure_all(inplace=False)
         if self.pass_manager is not None:
             circuit = self.pass_manager.run(circuit)
+        check_gates(circuit, self.primitive)
         if not program.free:  # all queries are alike
             yield from [(circuit,)] * block.index.size
             return

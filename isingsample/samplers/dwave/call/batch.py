@@ -86,7 +86,7 @@ def run(
     reads = [np.empty((*g.h.shape[:1], num_reads, g.h.shape[1]), np.int8) for g in plan.groups]
     broken = [np.empty(len(group)) for group in plan.groups]
     problem_ids: dict[int, str | None] = {}
-    timings = []
+    timings: list[Mapping[str, float]] = []
     chunks = plan.chunks()
     submissions = (Submission(plan.name(c), plan.bqm(c), arguments) for c in chunks)
     answers = submit_all(connection, submissions, journal, timeout)

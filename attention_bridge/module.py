@@ -7,13 +7,13 @@ import torch
 from torch import Tensor, nn
 
 from attention_bridge._masks import by_head, combined
-from attention_bridge._solver import exact_solver
+from attention_bridge._solver import exact_solver, within_reach
 from attention_bridge._torch_layer import NOT_PACKED, options_of, state_of
 from attention_bridge.coupling_tables import couplings_of_kind
 from attention_bridge.couplings import Couplings
 from attention_bridge.functional import CLOSED_FORMS, MODES, boltzmann_attention
 from attention_bridge.gradients import GRADIENTS
-from isingsample import Sampler, get_sampler
+from isingsample import Sampler, Transfer, get_sampler
 from isingsample._core import checks as check
 
 
@@ -307,11 +307,14 @@ class BoltzmannAttention(nn.Module):
         return x.reshape(*x.shape[:-1], self.num_heads, width).transpose(-3, -2)
 
     def _sampler_for(self, keys: int) -> str | Sampler:
+        couplings = [c for c in (self.coupling, self.three_body) if c is not None]
+        if isinstance(self.sampler, Transfer):
+            return within_reach(self.sampler, couplings)
         if self.sampler != "auto":
             return self.sampler
         if self.mode in CLOSED_FORMS:  # nothing for the compiler to see
             return "exact"
-        return exact_solver([c for c in (self.coupling, self.three_body) if c is not None], keys)
+        return exact_solver(couplings, keys)
 
 
 def _sampler(sampler: str | Sampler) -> Sampler:

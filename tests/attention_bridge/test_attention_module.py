@@ -4,6 +4,7 @@ from copy import deepcopy
 import pytest
 
 from attention_bridge import BoltzmannAttention, boltzmann_attention
+from isingsample import Transfer
 from support.attention_cases import Drawn, torch
 
 pytestmark = pytest.mark.usefixtures("seeded")
@@ -225,3 +226,17 @@ def test_data_parallel_training(process_group, mode):
     parallel = torch.nn.parallel.DistributedDataParallel(layer)
     for length in (1, 4, 1):  # it refuses the step after one that left a parameter without gradient
         parallel(torch.randn(3, length, 8))[0].sum().backward()
+
+
+def test_transfer_by_name_knows_how_far_couplings_reach():
+    """Learned couplings of 20 keys would else count as dense, and be refused."""
+    layer = BoltzmannAttention(8, 2, 20, coupling="relative", reach=3, sampler="transfer")
+    x = torch.randn(2, 20, 8)
+    output = layer(x, is_causal=True)[0]
+    output.sum().backward()
+    auto = BoltzmannAttention(8, 2, 20, coupling="relative", reach=3)
+    auto.load_state_dict(layer.state_dict())
+    torch.testing.assert_close(output, auto(x, is_causal=True)[0])
+    assert layer.coupling.weight.grad.abs().sum() > 0
+    given = BoltzmannAttention(8, 2, 6, coupling="banded", reach=2, sampler=Transfer(reach=4))
+    assert given._sampler_for(6).reach == 4

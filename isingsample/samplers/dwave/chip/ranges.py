@@ -44,11 +44,14 @@ class Ranges:
 
         num_reads, schedule = arguments["num_reads"], arguments.get("anneal_schedule")
         for name, value in arguments.items():
-            check_finite(name, value)
+            if name != "anneal_offsets":  # NaN is what unused qubits have there
+                check_finite(name, value)
             # The range of annealing_time is that of the protocol in use, below.
             if isinstance(value, (int, float)) and name != "annealing_time":
                 self._check(f"{name}={value:g}", value, f"{name}_range")
         most = self.properties.get("max_anneal_schedule_points", math.inf)
+        if schedule is not None and schedule[0][1] == 1:
+            most += 1  # a reverse anneal's first point
         if schedule is not None and len(schedule) > most:
             raise ValueError(
                 f"anneal_schedule has {len(schedule)} points, and max_anneal_schedule_points of "

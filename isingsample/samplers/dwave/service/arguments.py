@@ -8,6 +8,10 @@ import numpy as np
 from isingsample._core.checks import suggestion
 from isingsample._core.plain import plain
 from isingsample.samplers.dwave.chip.ranges import Ranges
+from isingsample.samplers.dwave.service.qubit_arguments import (
+    check_qubit_arguments,
+    with_integer_keys,
+)
 
 # auto_scale would give every problem a temperature of its own, a histogram loses the order of
 # reads, and max_answers drops some.
@@ -39,13 +43,14 @@ def arguments(
     options = {"num_reads": int(num_reads), "annealing_time": time, "label": label}
     chosen = {name: value for name, value in options.items() if value is not None}
     chosen |= {"fast_anneal": True} if fast_anneal else {}
-    chosen |= {name: plain(value) for name, value in parameters.items()}
+    chosen |= {name: with_integer_keys(plain(value)) for name, value in parameters.items()}
     for name in chosen:
         if name not in known:
             raise ValueError(
                 f"the solver {ranges.solver} has no parameter {name!r}{suggestion(name, known)}"
             )
     ranges.check_call(chosen)
+    check_qubit_arguments(chosen, ranges.properties)
     return chosen | {name: value for name, value in _FIXED.items() if name in known}
 
 

@@ -165,7 +165,13 @@ def _option(text: str) -> tuple[str, Any]:
     """'num_reads=100' as ('num_reads', 100); a value that is no Python literal stays text."""
     name, separator, value = text.partition("=")
     if not separator:
-        raise ValueError(f"--option takes name=value, not {text!r}")
+        # Not quoted: somebody may have put a token there.
+        raise ValueError("--option takes name=value, and one that was given has no '='")
+    if name.strip() == "token":
+        raise ValueError(
+            "a token does not belong on a command line, which others can read: set the environment "
+            "variable DWAVE_API_TOKEN, or write a file with `dwave config create`"
+        )
     try:
         return name.strip(), ast.literal_eval(value.strip())
     except (ValueError, SyntaxError):

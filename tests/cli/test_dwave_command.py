@@ -229,3 +229,33 @@ def test_control_c_in_the_command_line_keeps_the_job(sapi: FakeSapi, nowhere: Pa
         result = sampler.resume(DWaveJob.load(path), load_problem(Path("pair.txt")))
     assert result.magnetization[0] > 0
     assert len(sapi.jobs) == 1
+
+
+@pytest.mark.parametrize("place", ["environment", "file"])
+def test_the_most_talkative_client_says_no_token(sapi: FakeSapi, nowhere: Path, place: str) -> None:
+    (nowhere / "own.conf").write_text(f"[defaults]\ntoken = {TOKEN}\nendpoint = {sapi.url}\n")
+    environment = {**os.environ, "DWAVE_LOG_LEVEL": "TRACE"}
+    environment |= {"DWAVE_API_TOKEN": TOKEN} if place == "environment" else {}
+    options = ["--config-file", "own.conf"] if place == "file" else []
+    command = [sys.executable, "-m", "isingsample", "dwave", "check", *options]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "dwave.cloud" in done.stderr  # it does talk
+    assert TOKEN not in done.stdout + done.stderr
+
+
+def test_passwords_in_an_address_are_not_shown(run: Callable[..., Done], refused: str) -> None:
+    address = refused.replace("//", "//me:hush@")
+    done = run("dwave", "check", "--endpoint", address, DWAVE_API_TOKEN=TOKEN)
+    assert done.returncode == 4
+    assert refused in done.stdout + done.stderr
+    assert "hush" not in done.stdout + done.stderr
+
+
+@pytest.mark.usefixtures("nowhere")
+def test_tokens_among_options_are_refused_unseen(run: Callable[..., Done]) -> None:
+    Path("pair.txt").write_text("0 1 -0.5\n")
+    for given in ("DEV-secret", "token=DEV-secret"):
+        done = run("solve", "pair.txt", "--sampler", "dwave", "--option", given)
+        assert done.returncode == 2
+        assert "DEV-secret" not in done.stdout + done.stderr

@@ -338,3 +338,17 @@ def test_no_memory_for_an_answer_loses_nothing(
     monkeypatch.undo()
     assert caught.value.job is not None
     assert any(caught.value.job.problem_ids)
+
+
+def test_a_job_does_not_lift_the_guards_of_who_resumes_it(
+    sapi: FakeSapi, problem: IsingProblem
+) -> None:
+    """A file may have been changed by others: limits and connections are the resumer's own."""
+    job = given_up(sapi, problem, annealing_time=5.0)
+    forged = dataclasses.replace(
+        job, options={**job.options, "max_qpu_seconds": None, "timeout": 1e9, "token": "theirs"}
+    )
+    with DWave(token=TOKEN, max_qpu_seconds=1e-9) as sampler:
+        resumed = sampler._taking_up(forged, problem)[0]
+        assert (resumed.max_qpu_seconds, resumed.token) == (1e-9, TOKEN)
+        assert resumed.timeout == sampler.timeout

@@ -140,7 +140,9 @@ class ResumableMinimizer(BlockMinimizer):
             )
         check_is_problem(problem)
         job.check_is_of(problem)
-        sampler = self._with(**job.options)
+        # A job never brings what is the resumer's own: a file may have been changed.
+        brought = {n: v for n, v in job.options.items() if n not in self.local_options}
+        sampler = self._with(**brought)
         if self._connection.ranges.solver != job.solver:
             raise ValueError(
                 f"the job is at {job.solver}, and this sampler is connected to "

@@ -4,8 +4,10 @@ The API token must not get out: no message here quotes what the client says abou
 configuration.
 """
 
+import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from isingsample.errors import MissingExtraError
@@ -70,6 +72,19 @@ def connect(options: Mapping[str, Any], timeout: float) -> Any:
     raise failure  # out here, so that the client's exception, which has the token, is not in it
 
 
+@contextmanager
+def _client_log_at_warnings() -> Iterator[None]:
+    """No details in the client's log: while it reads a configuration, it writes all of it there,
+    the token included, which is not known yet and so cannot be taken out."""
+    log = logging.getLogger("dwave.cloud")
+    level = log.level
+    log.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
+
+
 def configuration(given: Mapping[str, Any]) -> Mapping[str, Any]:
     """What Ocean makes of keywords, environment and files.
 
@@ -80,7 +95,8 @@ def configuration(given: Mapping[str, Any]) -> Mapping[str, Any]:
     from dwave.cloud.exceptions import ConfigFileError
 
     try:
-        config: Mapping[str, Any] = load_config(**given)
+        with _client_log_at_warnings():
+            config: Mapping[str, Any] = load_config(**given)
         return config
     except ConfigFileError as error:
         named = given.get("config_file") or os.environ.get("DWAVE_CONFIG_FILE")

@@ -61,6 +61,11 @@ def redact_client_log(token: str | None) -> None:
             logging.getLogger(name).addFilter(_redaction)  # adding it twice does nothing
 
 
+def without_userinfo(url: str) -> str:
+    """An address without the user name and password that may be in it."""
+    return re.sub(r"(?<=//)[^/@]*@", "", url)
+
+
 def connection_failure(error: Exception, config: Mapping[str, Any]) -> BackendError:
     """What went wrong while the client was made; the error's own text may hold the token."""
     from dwave.cloud import exceptions
@@ -73,7 +78,7 @@ def connection_failure(error: Exception, config: Mapping[str, Any]) -> BackendEr
     from requests import RequestException
     from requests.exceptions import InvalidHeader, InvalidSchema, InvalidURL, MissingSchema
 
-    where = config.get("endpoint") or config.get("region")
+    where = without_userinfo(str(config.get("endpoint") or config.get("region") or ""))
     service = f"D-Wave's service at {where}" if where else "D-Wave's service"
     kind = type(error).__name__
     if isinstance(error, (exceptions.SolverAuthenticationError, ResourceAccessForbiddenError)):

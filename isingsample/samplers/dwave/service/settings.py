@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from isingsample.samplers.dwave.service.connect import configuration, require_ocean
+from isingsample.samplers.dwave.service.failures import without_userinfo
 
 # Ocean's environment variables, by the option that each stands in for.
 _VARIABLES = {
@@ -73,7 +74,10 @@ def _setting(name: str, given: Mapping[str, Any], config: Mapping[str, Any]) -> 
         return Setting(name, "by the endpoint", "default")
     else:
         return Setting(name, _DEFAULTS[name], "default")
-    return Setting(name, "set" if name == "token" else str(value), source)
+    if name == "token":
+        return Setting(name, "set", source)
+    shown = without_userinfo(str(value)) if name == "endpoint" else str(value)
+    return Setting(name, shown, source)
 
 
 def _files(given: Mapping[str, Any]) -> list[str]:

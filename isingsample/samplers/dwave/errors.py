@@ -59,7 +59,13 @@ class BackendInterrupt(KeyboardInterrupt):
 
 def _kept(job: "DWaveJob") -> str:
     sent = sum(known is not None for known in job.problem_ids)
-    return (
-        f". {sent} of the submissions are at {job.solver}, by the ids in error.job.problem_ids: "
-        f"error.job.save(path) keeps them, and DWave.resume(job, problem) fetches their answers"
+    lost = len(job.problem_ids) - sent
+    said = f". {sent} of the submissions are at {job.solver}, by the ids in error.job.problem_ids"
+    if lost:
+        said += (
+            f"; {lost} more failed, or were sent and no id came back: the service's list of "
+            f"problems shows whether they arrived, and resume sends them again"
+        )
+    return said + (
+        ". error.job.save(path) keeps them, and DWave.resume(job, problem) fetches their answers"
     )

@@ -96,7 +96,7 @@ class ResumableMinimizer(BlockMinimizer):
         try:
             yield
         except (BackendError, KeyboardInterrupt) as error:
-            job = self._job(journal, problem, beta)
+            job = self._job(journal, problem, beta, without_ids=True)
             if isinstance(error, BackendError):
                 error.job = job
             elif job is not None:
@@ -116,10 +116,18 @@ class ResumableMinimizer(BlockMinimizer):
         finally:
             _current.reset(token)
 
-    def _job(self, journal: Journal, problem: IsingProblem, beta: Any) -> DWaveJob | None:
-        """What the journal has, with what it takes to go on; None if nothing has been sent."""
+    def _job(
+        self, journal: Journal, problem: IsingProblem, beta: Any, *, without_ids: bool = False
+    ) -> DWaveJob | None:
+        """What the journal has, with what it takes to go on; None if nothing has been sent.
+
+        Args:
+            journal, problem, beta: of the call.
+            without_ids: whether to make one of submissions of which no id is known, too: they may
+                have arrived.
+        """
         ids = journal.problem_ids()
-        if not any(ids):
+        if not (any(ids) or (without_ids and ids)):
             return None
         own = set(self.options) - set(self.local_options)
         return DWaveJob(

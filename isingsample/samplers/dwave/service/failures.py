@@ -23,6 +23,8 @@ T = TypeVar("T")
 _SECRET = re.compile(r"""(token['"]?\s*[:=]\s*b?['"])[^'"]*""", re.IGNORECASE)
 _NOT_FOUND = 404
 _TOO_MANY_REQUESTS = 429
+# A gateway or the service itself failed: a request may have got through before.
+_UNDECIDED = (500, 502, 504)
 
 
 def attempt(call: Callable[[], T], what: str) -> T:
@@ -139,6 +141,11 @@ def _failure(error: Exception, what: str) -> BackendError | None:
     if code == _NOT_FOUND:
         return ProblemFailedError(
             f"{what} is not known to the service ({said}); it forgets in time"
+        )
+    if code in _UNDECIDED:
+        return BackendConnectionError(
+            f"{what}: the service failed on its way to an answer ({said}); a submission may have "
+            f"arrived all the same"
         )
     if isinstance(code, int) and (code >= 500 or code == _TOO_MANY_REQUESTS):
         return BackendBusyError(f"{what}: the service cannot answer now ({said}); try again later")

@@ -12,8 +12,8 @@ from rich.console import Console
 
 from isingsample import Row, compare, get_sampler
 from isingsample.comparison.attention_problems import attention_problem
-from isingsample.comparison.figure import save_comparison
-from isingsample.comparison.table import comparison_table
+from isingsample.comparison.figure import figure_file, save_comparison
+from isingsample.comparison.table import comparison_tables
 from isingsample.comparison.text import find_corpus
 from isingsample.samplers.dwave.mock import mock_dwave
 
@@ -31,6 +31,7 @@ def main(arguments: list[str] | None = None) -> list[Row]:
     if min(options.windows, options.length, options.reads) < 1:
         parser.error("--windows, --length and --reads must be at least 1")
 
+    figure = figure_file("--out", options.out)
     corpus = find_corpus(options.text)
     problem = attention_problem(
         corpus.text, length=options.length, windows=options.windows, seed=options.seed
@@ -49,8 +50,10 @@ def main(arguments: list[str] | None = None) -> list[Row]:
     }
     title = f"{options.windows * options.length} queries from {corpus.source}, {reads} reads"
     rows = list(compare(problem, samplers, seed=options.seed))
-    Console(width=140).print(comparison_table(rows, title))
-    save_comparison(rows, options.out, title)
+    console = Console()
+    for table in comparison_tables(rows, title, console.width):
+        console.print(table)
+    save_comparison(rows, figure, title)
     return rows
 
 

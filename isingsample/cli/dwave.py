@@ -9,14 +9,12 @@ from rich.table import Table
 from rich.text import Text
 
 from isingsample._core.problem import IsingProblem
-from isingsample.cli.console import out
+from isingsample.cli.console import help_without_command, out
 from isingsample.samplers.dwave.mock import mock_dwave
 from isingsample.samplers.dwave.sampler import DWave
 from isingsample.samplers.dwave.service.settings import Setting, qpu_settings
 
-dwave_app = typer.Typer(
-    help="D-Wave annealers.", no_args_is_help=True, add_completion=False, rich_markup_mode=None
-)
+dwave_app = typer.Typer(help="D-Wave annealers.", add_completion=False, rich_markup_mode=None)
 # The properties shown, in D-Wave's terms and microseconds.
 _SHOWN = (
     "topology",
@@ -33,9 +31,10 @@ _SHOWN = (
 )
 
 
-@dwave_app.callback()
-def _dwave() -> None:
+@dwave_app.callback(invoke_without_command=True)
+def _dwave(context: typer.Context) -> None:
     """D-Wave annealers."""
+    help_without_command(context)
 
 
 @dwave_app.command()

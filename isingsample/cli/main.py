@@ -31,14 +31,16 @@ def main() -> None:
         import typer
 
         from isingsample.cli.commands import app
+        from isingsample.cli.console import spell_out
     except ImportError as error:
         _fail(f"the command line needs {error.name}: pip install 'isingsample[cli]'")
+    spell_out(sys.stdout, sys.stderr)
     # Typer brings its own copy of click since 0.26: the base of its errors has no public name.
     usage_error = typer.BadParameter.__mro__[2]
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _warn  # type: ignore[assignment]  # it has no use for the rest
-            status = app(standalone_mode=False)
+            status = app(standalone_mode=False, prog_name="isingsample")
     except Interrupted as stopped:
         _keep_job(stopped.interrupt)
         sys.exit(_INTERRUPTED)

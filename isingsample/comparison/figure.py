@@ -1,6 +1,7 @@
 """Figures. Imports matplotlib, from the `cli` extra."""
 
 import math
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,41 @@ _NOISE = "#222222"
 _ROUNDING = 1e-9
 
 
+def figure_file(name: str, path: Path) -> Path:
+    """Where a figure can be written, checked before the work that it is to show.
+
+    Args:
+        name: what the caller calls the path.
+        path: without a suffix it gets .png.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+        ValueError: a format that matplotlib does not write, or no place to write to.
+    """
+    file = path if path.suffix or path.is_dir() else path.with_suffix(".png")
+    if file.is_dir() or not file.parent.is_dir():
+        raise ValueError(f"{name} {path} is not a file in an existing folder")
+    formats = _new_figure(1, 1).canvas.get_supported_filetypes()
+    if file.suffix.lower().removeprefix(".") not in formats:
+        raise ValueError(f"{name} {path} must end in one of .{', .'.join(sorted(formats))}")
+    if not os.access(file if file.exists() else file.parent, os.W_OK):
+        raise ValueError(f"{name} {path} cannot be written: permission denied")
+    return file
+
+
+def _new_figure(width: float, height: float) -> Any:
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtraError("a figure", "cli") from None
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
 def save_comparison(rows: Sequence[Row], path: Path, title: str) -> None:
-    """A PNG of a comparison: error, total variation and time of each sampler, with shot noise.
+    """A figure of a comparison: error, total variation and time of each sampler, with shot noise.
 
     Args:
         rows: of `isingsample.compare`; failed ones are named without marks.
@@ -27,13 +61,7 @@ def save_comparison(rows: Sequence[Row], path: Path, title: str) -> None:
         MissingExtraError: matplotlib is not installed.
         OSError: the file cannot be written.
     """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("a figure", "cli") from None
-    figure = Figure(figsize=(11, 1.7 + 0.36 * len(rows)), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = _new_figure(11, 1.7 + 0.36 * len(rows))
     panels = figure.subplots(1, 3, sharey=True)
     _panel(panels[0], rows, "error of magnetization, mean |Δm|", _errors(rows, "mean"))
     _panel(panels[1], rows, "total-variation distance", _errors(rows, "total_variation"))

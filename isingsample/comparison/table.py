@@ -1,10 +1,11 @@
-"""Comparisons and solutions as text: a table for the terminal, Markdown or JSON."""
+"""Comparisons as text: tables for the terminal, and JSON."""
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
+from rich.cells import cell_len
 from rich.console import JustifyMethod
 from rich.table import Table
 from rich.text import Text
@@ -16,24 +17,58 @@ _COLUMNS: tuple[tuple[str, JustifyMethod], ...] = (
     ("queries", "right"),
     ("reads", "right"),
     ("time/query", "right"),
-    ("mean |Δm| (noise)", "right"),
-    ("max |Δm| (noise)", "right"),
+    ("mean |Δm|\n(noise)", "right"),
+    ("max |Δm|\n(noise)", "right"),
     ("error bar", "right"),
-    ("TV (noise)", "right"),
+    ("TV\n(noise)", "right"),
     ("effective β", "right"),
     ("lowest E", "right"),
     ("thermal", "left"),
 )
 
 
-def comparison_table(rows: Sequence[Row], title: str) -> Table:
-    """Rows as a rich table; in parentheses the shot noise of as many exact reads."""
-    table = Table(title=title, title_justify="left", title_style="bold", caption_justify="left")
-    for heading, justify in _COLUMNS:
-        table.add_column(heading, justify=justify, overflow="fold")
-    for row in rows:
-        table.add_row(*map(Text, _cells(row)), style=None if row.failure is None else "dim")
-    return table
+def comparison_tables(rows: Sequence[Row], title: str, width: int) -> list[Table]:
+    """Rows as rich tables that fit the width; in parentheses the shot noise of as many exact reads.
+
+    Where the columns do not fit beside each other, further tables hold the rest of them, each with
+    the names of the samplers.
+    """
+    cells = [_cells(row) for row in rows]
+    labels, *columns = [
+        _Column(heading, justify, [row[place] for row in cells])
+        for place, (heading, justify) in enumerate(_COLUMNS)
+    ]
+    groups: list[list[_Column]] = []
+    for column in columns:
+        taken = sum(c.width for c in (groups[-1] if groups else [])) + labels.width + 1
+        if not groups or taken + column.width > width:
+            groups.append([])
+        groups[-1].append(column)
+    tables: list[Table] = []
+    for group in groups:
+        table = Table(title=None if tables else title, title_justify="left", title_style="bold")
+        for column in (labels, *group):
+            table.add_column(column.heading, justify=column.justify, overflow="fold")
+        for at, row in enumerate(rows):
+            texts = [Text(column.cells[at]) for column in (labels, *group)]
+            table.add_row(*texts, style=None if row.failure is None else "dim")
+        tables.append(table)
+    return tables
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column of the table: its heading and its cells, unbroken."""
+
+    heading: str
+    justify: JustifyMethod
+    cells: list[str]
+
+    @property
+    def width(self) -> int:
+        """In letters, with the margins and the line on its left."""
+        lines = [*self.heading.split("\n"), *self.cells]
+        return max(map(cell_len, lines)) + 3
 
 
 def failures(rows: Sequence[Row]) -> list[str]:

@@ -9,8 +9,9 @@ from isingsample.formats.bqm_json import read_bqm_json
 from isingsample.formats.edge_list import read_edge_list
 from isingsample.formats.errors import FormatError
 from isingsample.formats.qubo import read_qubo
+from isingsample.formats.source import Model, Source, Stream
 
-READERS: dict[str, Callable[[Path], IsingProblem]] = {
+READERS: dict[str, Callable[[Source], Model]] = {
     "bqm": read_bqm_json,
     "qubo": read_qubo,
     "edges": read_edge_list,
@@ -31,11 +32,23 @@ def load_problem(path: str | Path, format: str | None = None) -> IsingProblem:
         OSError: the file cannot be read.
         ValueError: an unknown format.
     """
-    file = Path(path)
-    if format is None and file.suffix.lower() not in _BY_SUFFIX:
-        return read_edge_list(file, sure=False)
-    chosen = format or _BY_SUFFIX[file.suffix.lower()]
-    return READERS[check_choice("format", chosen, READERS)](file)
+    return load_model(Path(path), format).problem
 
 
-__all__ = ["FormatError", "load_problem", "read_bqm_json", "read_edge_list", "read_qubo"]
+def load_model(source: Source, format: str | None = None) -> Model:
+    """The problem in a file or a stream, and whether its variables are spins or bits.
+
+    A stream has no suffix: its first character tells its format where none is named.
+    Arguments and errors are those of `load_problem`.
+    """
+    if format is not None:
+        return READERS[check_choice("format", format, READERS)](source)
+    if isinstance(source, Stream):
+        by_start = {"{": "bqm", "p": "qubo", "c": "qubo"}
+        found = by_start.get(source.start)
+    else:
+        found = _BY_SUFFIX.get(source.suffix.lower())
+    return read_edge_list(source, sure=False) if found is None else READERS[found](source)
+
+
+__all__ = ["FormatError", "Model", "Stream", "load_model", "load_problem"]

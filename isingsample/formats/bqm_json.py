@@ -1,15 +1,14 @@
 """Binary quadratic models as dimod writes them to JSON."""
 
 import json
-from pathlib import Path
 
 from isingsample._core.extras import import_dimod
-from isingsample._core.problem import IsingProblem
 from isingsample.formats.errors import FormatError, read_text
+from isingsample.formats.source import Model, Source
 from isingsample.interop.convert import from_bqm
 
 
-def read_bqm_json(path: Path) -> IsingProblem:
+def read_bqm_json(path: Source) -> Model:
     """The problem of a file made by json.dump(bqm.to_serializable(), file).
 
     Raises:
@@ -27,4 +26,4 @@ def read_bqm_json(path: Path) -> IsingProblem:
         bqm = dimod.BinaryQuadraticModel.from_serializable(content)
     except Exception as error:  # dimod raises whatever the missing or malformed entry provokes
         raise FormatError(path, f"a malformed binary quadratic model: {error!r}") from None
-    return from_bqm(bqm)
+    return Model(from_bqm(bqm), bqm.vartype.name)

@@ -6,17 +6,16 @@ the values those of a QUBO, and `# offset=...` is the constant of the energy.
 
 import re
 from collections.abc import Hashable, Sequence
-from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from isingsample._core.problem import IsingProblem
 from isingsample.formats.errors import FormatError, finite_number, numbered_fields, read_text
+from isingsample.formats.source import Model, Source
 from isingsample.interop.convert import flip_sign, from_edges, from_qubo
 
 _COMMENTS = ("#", "%")
-_VARTYPES = ("SPIN", "BINARY")
+_VARTYPES: dict[str, Literal["SPIN", "BINARY"]] = {"SPIN": "SPIN", "BINARY": "BINARY"}
 
 
 class _Entry(NamedTuple):
@@ -27,7 +26,7 @@ class _Entry(NamedTuple):
     value: float
 
 
-def read_edge_list(path: Path, *, sure: bool = True) -> IsingProblem:
+def read_edge_list(path: Source, *, sure: bool = True) -> Model:
     """A problem from an edge list in the sign that such files have: E = sum h s + sum J s s.
 
     Fields are separated by blanks or commas; lines starting with # or % are comments, in which
@@ -66,25 +65,27 @@ def read_edge_list(path: Path, *, sure: bool = True) -> IsingProblem:
         Q: dict[tuple[Hashable, Hashable], float] = {}
         for a, b, value in pairs:
             Q[a, b] = Q.get((a, b), 0.0) + value
-        return from_qubo(Q, labels=names, offset=offset)
+        return Model(from_qubo(Q, labels=names, offset=offset), "BINARY")
     h = dict.fromkeys(names, 0.0)
     for a, b, value in pairs:
         if a == b:
             h[a] += float(flip_sign(value))
     edges = [(a, b, float(flip_sign(value))) for a, b, value in pairs if a != b]
-    return from_edges(edges, h=h, offset=offset)
+    return Model(from_edges(edges, h=h, offset=offset), "SPIN")
 
 
-def _header(path: Path, text: str) -> tuple[str, float]:
+def _header(path: Source, text: str) -> tuple[Literal["SPIN", "BINARY"], float]:
     """The vartype and the offset that comments name; SPIN and 0 where they name none."""
-    vartype, offset = "SPIN", 0.0
+    vartype: Literal["SPIN", "BINARY"] = "SPIN"
+    offset = 0.0
     for number, line in enumerate(text.split("\n"), 1):
         if not line.lstrip().startswith(_COMMENTS):
             continue
         if found := re.search(r"\bvartype\s*[=:]\s*([^\s,;]+)", line, re.IGNORECASE):
-            vartype = found[1].strip("'\"").rpartition(".")[2].upper()
-            if vartype not in _VARTYPES:
+            name = found[1].strip("'\"").rpartition(".")[2].upper()
+            if name not in _VARTYPES:
                 raise FormatError(path, f"vartype is {found[1]!r}, not SPIN or BINARY", number)
+            vartype = _VARTYPES[name]
         if found := re.search(r"\boffset\s*[=:]\s*([^\s,;]+)", line, re.IGNORECASE):
             offset = finite_number(path, number, found[1])
     return vartype, offset

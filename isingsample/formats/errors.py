@@ -2,19 +2,19 @@
 
 import codecs
 from collections.abc import Iterator
-from pathlib import Path
 
 from isingsample.errors import IsingSampleError
+from isingsample.formats.source import Source
 
 
 class FormatError(IsingSampleError, ValueError):
     """A file that is not of the format it should be."""
 
-    def __init__(self, path: Path, problem: str, line: int | None = None) -> None:
+    def __init__(self, path: Source, problem: str, line: int | None = None) -> None:
         super().__init__(f"{path}{'' if line is None else f', line {line}'}: {problem}")
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Source) -> str:
     """The text of a file in UTF-8 or UTF-16, without the byte order mark that some systems write.
 
     Line ends of all systems become newlines.
@@ -49,7 +49,7 @@ def numbered_fields(text: str, comments: tuple[str, ...]) -> Iterator[tuple[int,
             yield number, fields
 
 
-def finite_number(path: Path, line: int, text: str) -> float:
+def finite_number(path: Source, line: int, text: str) -> float:
     """text as a finite float, or FormatError."""
     try:
         value = float(text)

@@ -1,18 +1,17 @@
 """qbsolv's .qubo files: `p qubo 0 maxNodes nNodes nLinks`, then nodes and links."""
 
 from collections.abc import Hashable
-from pathlib import Path
 
 from isingsample._core.memory import available_memory, readable_bytes
-from isingsample._core.problem import IsingProblem
 from isingsample.formats.errors import FormatError, finite_number, numbered_fields, read_text
+from isingsample.formats.source import Model, Source
 from isingsample.interop.convert import from_qubo
 
 # A variable's name, its place by name, and its field and a few copies of it.
 _BYTES_PER_NODE = 200.0
 
 
-def read_qubo(path: Path) -> IsingProblem:
+def read_qubo(path: Source) -> Model:
     """The Ising problem whose energy is the QUBO's value x'Qx at x = (1 + s) / 2.
 
     Variables are numbered 0 ... maxNodes - 1; those without an entry stay, with field 0.
@@ -47,10 +46,10 @@ def read_qubo(path: Path) -> IsingProblem:
             f"the program line announces {size[1]} nodes and {size[2]} links, "
             f"the file holds {nodes} and {len(Q) - nodes}",
         )
-    return from_qubo(Q, labels=range(size[0]))
+    return Model(from_qubo(Q, labels=range(size[0])), "BINARY")
 
 
-def _program_line(path: Path, line: int, fields: list[str]) -> tuple[int, int, int]:
+def _program_line(path: Source, line: int, fields: list[str]) -> tuple[int, int, int]:
     """(maxNodes, nNodes, nLinks)."""
     if len(fields) != 6 or fields[1] != "qubo" or not all(f.isdecimal() for f in fields[3:]):
         raise FormatError(
@@ -68,7 +67,7 @@ def _program_line(path: Path, line: int, fields: list[str]) -> tuple[int, int, i
     return max_nodes, nodes, links
 
 
-def _node(path: Path, line: int, text: str, max_nodes: int) -> int:
+def _node(path: Source, line: int, text: str, max_nodes: int) -> int:
     if not text.isdecimal() or int(text) >= max_nodes:
         raise FormatError(path, f"{text!r} is not a node between 0 and {max_nodes - 1}", line)
     return int(text)

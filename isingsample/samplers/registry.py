@@ -11,9 +11,13 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from isingsample._core.checks import suggestion
+from isingsample._core.problem import IsingProblem
 from isingsample.errors import MissingExtraError
 from isingsample.samplers.base import Sampler
 
+# Up to here exact methods take seconds: 2**n states, or 2**reach at each spin.
+_ENUMERATED = 24
+_SHORT_REACH = 12
 ENTRY_POINT_GROUP = "isingsample.samplers"
 
 
@@ -154,6 +158,19 @@ def get_sampler(name: str, **options: Any) -> Sampler:
             f"there are {', '.join(entries)}"
         )
     return entries[name].load()(**options)
+
+
+def suitable_sampler(problem: IsingProblem) -> str:
+    """The name of a sampler that suits the size of a problem.
+
+    Exact enumeration up to 24 spins, transfer where couplings reach no further than 12 spins,
+    else parallel tempering, the most robust of the Monte Carlo samplers.
+    """
+    if problem.num_spins <= _ENUMERATED:
+        return "exact"
+    edges = problem.edges
+    reach = int((edges[:, 1] - edges[:, 0]).max(initial=0))
+    return "transfer" if problem.K is None and reach <= _SHORT_REACH else "tempering"
 
 
 def _is_installed(module: str) -> bool:

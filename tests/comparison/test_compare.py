@@ -1,11 +1,13 @@
 """The comparison measures what it says it measures."""
 
+import io
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from isingsample import BlockSampler, Exact, IsingProblem, Sampler, Solution, compare
 from isingsample._core.states import spin_table
@@ -13,7 +15,7 @@ from isingsample.comparison.attention_problems import attention_problem, couplin
 from isingsample.comparison.compare import shot_noise, state_histogram
 from isingsample.comparison.contenders import contenders
 from isingsample.comparison.figure import save_comparison
-from isingsample.comparison.table import comparison_records, comparison_table, duration, failures
+from isingsample.comparison.table import comparison_records, comparison_tables, duration, failures
 from isingsample.comparison.text import find_corpus
 
 READS = 2000
@@ -123,10 +125,30 @@ def test_report_and_figure_take_failures_and_exact_rows(
 ) -> None:
     makers = {"exact": Exact, "reads": lambda: Exact(num_reads=50), "failing": Failing}
     rows = list(compare(problem, makers))
-    assert comparison_table(rows, "title").row_count == 3
+    (table,) = comparison_tables(rows, "title", 150)
+    assert table.row_count == 3
     assert comparison_records(rows)[0]["error"]["total_variation"] is None
     save_comparison(rows, tmp_path / "a.png", "title")
     assert (tmp_path / "a.png").stat().st_size > 5000
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_tables_fit_their_width_and_break_no_cell(problem: IsingProblem, width: int) -> None:
+    makers = {"dqa-statevector": Exact, "reads": lambda: Exact(num_reads=50), "failing": Failing}
+    rows = list(compare(problem, makers))
+    printed = io.StringIO()
+    tables = comparison_tables(rows, "title", width)
+    console = Console(file=printed, width=width)
+    for table in tables:
+        console.print(table)
+    text = printed.getvalue()
+    assert max(map(len, text.splitlines())) <= width
+    assert text.count("dqa-statevector") == text.count("failing") == len(tables)
+    assert (len(tables) == 1) == (width > 140)
+    (whole,) = comparison_tables(rows, "title", 1000)
+    for column in whole.columns[1:]:
+        words = [*str(column.header).split("\n"), *(str(cell) for cell in column.cells)]
+        assert all(word in text for word in words)
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,8 @@ def _tensors(value: Any) -> Iterator[Array]:
         return
     inner = value.args if isinstance(value, partial) else value
     if isinstance(inner, Mapping):
-        inner = list(inner.values())
+        known = getattr(inner, "known", None)  # of an Info, which computes what is read
+        inner = list((inner if known is None else known()).values())
     if isinstance(inner, (tuple, list)):
         for item in inner:
             yield from _tensors(item)

@@ -1,5 +1,7 @@
 """The facts that come with a result, some of which are computed only if somebody asks."""
 
+import copy
+import pickle
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -42,9 +44,37 @@ class Info(Mapping[str, Any]):
     def __contains__(self, name: object) -> bool:
         return name in self._facts
 
+    def known(self) -> dict[str, Any]:
+        """The facts that are there without computing any."""
+        return {name: f for name, f in self._facts.items() if not isinstance(f, Later)}
+
     def __repr__(self) -> str:
-        return repr(dict(self))
+        shown = (
+            f"{name!r}: {'<computed when read>' if isinstance(fact, Later) else repr(fact)}"
+            for name, fact in self._facts.items()
+        )
+        return f"{{{', '.join(shown)}}}"
+
+    def __copy__(self) -> "Info":
+        return Info(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Info":
+        """A copy of the facts that are known; those put off stay so, in both."""
+        return Info({**self._facts, **copy.deepcopy(self.known(), memo)})
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """What pickle and copy take: values in place of the ways to them, which cannot be sent."""
-        return Info, (dict(self),)
+        """What pickle takes: facts put off stay so where the way to them can be sent, and are
+        computed where it cannot."""
+        sent = {
+            name: fact if isinstance(fact, Later) and _can_be_sent(fact) else self[name]
+            for name, fact in self._facts.items()
+        }
+        return Info, (sent,)
+
+
+def _can_be_sent(fact: Later) -> bool:
+    try:
+        pickle.dumps(fact)
+    except Exception:  # whatever an object that is not made for it raises
+        return False
+    return True

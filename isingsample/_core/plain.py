@@ -6,10 +6,16 @@ from typing import Any
 import numpy as np
 
 from isingsample._core.arrays import is_torch, to_numpy
+from isingsample._core.info import Info
 
 
 def plain(value: Any) -> Any:
-    """value in plain Python numbers, lists and dicts, as JSON takes them; else its repr."""
+    """value in plain Python numbers, lists and dicts, as JSON takes them; else its repr.
+
+    Facts of an Info that would have to be computed first are left out.
+    """
+    if isinstance(value, Info):
+        value = value.known()
     if isinstance(value, Mapping):
         return {str(key): plain(entry) for key, entry in value.items()}
     if isinstance(value, (list, tuple)):

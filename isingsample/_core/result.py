@@ -130,6 +130,8 @@ class SampleResult:
     def to_sampleset(self, index: tuple[int, ...] | int = ()) -> "dimod.SampleSet":
         """The samples of one problem as a dimod SampleSet, labelled, absent spins left out.
 
+        Its info is that of the result, without what would have to be computed first.
+
         Args:
             index: which problem of the batch; () for a problem without a batch.
 

@@ -8,12 +8,23 @@ import importlib
 import importlib.util
 from dataclasses import dataclass
 from importlib.metadata import entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from isingsample._core.checks import suggestion
 from isingsample._core.problem import IsingProblem
 from isingsample.errors import MissingExtraError
 from isingsample.samplers.base import Sampler
+
+if TYPE_CHECKING:
+    from isingsample.samplers.dimod.sampler import Dimod
+    from isingsample.samplers.dqa.sampler import DQA
+    from isingsample.samplers.dwave.sampler import DWave
+    from isingsample.samplers.exact.sampler import Exact
+    from isingsample.samplers.mean_field.sampler import MeanField
+    from isingsample.samplers.monte_carlo.annealing import SimulatedAnnealing
+    from isingsample.samplers.monte_carlo.gibbs import Gibbs
+    from isingsample.samplers.monte_carlo.tempering import ParallelTempering
+    from isingsample.samplers.transfer.sampler import Transfer
 
 # Up to here exact methods take seconds: 2**n states, or 2**reach at each spin.
 _ENUMERATED = 24
@@ -136,6 +147,26 @@ def list_samplers() -> dict[str, Entry]:
     return entries
 
 
+@overload
+def get_sampler(name: Literal["exact"], **options: Any) -> "Exact": ...
+@overload
+def get_sampler(name: Literal["transfer"], **options: Any) -> "Transfer": ...
+@overload
+def get_sampler(name: Literal["mean_field"], **options: Any) -> "MeanField": ...
+@overload
+def get_sampler(name: Literal["gibbs"], **options: Any) -> "Gibbs": ...
+@overload
+def get_sampler(name: Literal["sa"], **options: Any) -> "SimulatedAnnealing": ...
+@overload
+def get_sampler(name: Literal["tempering"], **options: Any) -> "ParallelTempering": ...
+@overload
+def get_sampler(name: Literal["dimod"], **options: Any) -> "Dimod": ...
+@overload
+def get_sampler(name: Literal["dqa"], **options: Any) -> "DQA": ...
+@overload
+def get_sampler(name: Literal["dwave"], **options: Any) -> "DWave": ...
+@overload
+def get_sampler(name: str, **options: Any) -> Sampler: ...
 def get_sampler(name: str, **options: Any) -> Sampler:
     """A sampler by name, with its options.
 

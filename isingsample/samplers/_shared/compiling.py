@@ -18,7 +18,16 @@ def compiled(function: F) -> F:
     Warns:
         UserWarning: no folder can, so that each process compiles for itself.
     """
-    options = {"nogil": True, "error_model": "numpy", "fastmath": {"contract", "nsz"}}
+    return _compiled(function, {"contract", "nsz"})
+
+
+def compiled_sums(function: F) -> F:
+    """function like `compiled`, whose sums may be taken in any order: in vector registers."""
+    return _compiled(function, {"contract", "nsz", "reassoc"})
+
+
+def _compiled(function: F, fastmath: set[str]) -> F:
+    options = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
     try:
         kept: F = njit(cache=True, **options)(function)
     except RuntimeError:  # numba found no place: packages and home are read-only
@@ -34,5 +43,5 @@ def _warn() -> None:
         "directory can be written: each process takes some ten seconds to compile them. Set the "
         "environment variable NUMBA_CACHE_DIR to a folder that can",
         UserWarning,
-        stacklevel=3,
+        stacklevel=4,
     )

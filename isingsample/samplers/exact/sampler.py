@@ -31,6 +31,7 @@ from isingsample.samplers.block_sampler import BlockMinimizer
 from isingsample.samplers.exact import halves as _halves
 from isingsample.samplers.exact import prefix_moments
 from isingsample.samplers.exact.chunk import Chunk
+from isingsample.samplers.exact.compiled import dispatch
 from isingsample.samplers.exact.halves import Halves, table_bytes
 from isingsample.samplers.exact.marginals import draw_states, products, single_spins
 from isingsample.samplers.solution import Solution
@@ -159,7 +160,8 @@ class Exact(BlockMinimizer):
 
     def _moments(self, block: Block, beta: Any) -> tuple[Array, ...]:
         fits = block.K is None and block.num_spins <= prefix_moments.MAX_SPINS
-        if isinstance(block, PrefixBlock) or (fits and is_torch(block.h)):
+        by_hand = is_torch(block.h) or dispatch.takes(block.h, block.num_spins)
+        if isinstance(block, PrefixBlock) or (fits and by_hand):
             found = []
             for groups in self._chunks(block)[0]:
                 part = replace(
@@ -263,13 +265,27 @@ def _by_prefixes(
         if has_tangent(h, J):
             return None
     learned = records_gradient(h) or records_gradient(J)
+
+    def again(h: Array, J: Array) -> tuple[Array, ...]:
+        return formula(replace(block, h=h, J=J))
+
+    if dispatch.takes(h, block.num_spins):
+        kept = dispatch.solve(detach(h), detach(J), lengths, keep=learned)
+        if kept is None:
+            return None
+        if not learned:
+            found = kept.magnetization, kept.probability, kept.log_partition
+            return tuple(like(moment, h) for moment in found)
+        from isingsample.samplers.exact.compiled import gradients
+
+        return gradients.differentiable(kept, again, h, J)
     solved = prefix_moments.solve(detach(h), detach(J), lengths, keep=learned)
     if solved is None:
         return None
     if learned:
         from isingsample.samplers.exact.prefix_gradients import differentiable
 
-        return differentiable(solved, lengths, lambda h, J: formula(replace(block, h=h, J=J)), h, J)
+        return differentiable(solved, lengths, again, h, J)
     return solved.magnetization, solved.probability, solved.log_partition
 
 

@@ -1,6 +1,8 @@
 """The comparison measures what it says it measures."""
 
 import io
+import time
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -9,7 +11,15 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from isingsample import BlockSampler, Exact, IsingProblem, Sampler, Solution, compare
+from isingsample import (
+    BlockSampler,
+    Exact,
+    IsingProblem,
+    Sampler,
+    Solution,
+    StrongFieldWarning,
+    compare,
+)
 from isingsample._core.states import spin_table
 from isingsample.comparison.attention_problems import attention_problem, coupling_by_distance
 from isingsample.comparison.compare import shot_noise, state_histogram
@@ -75,6 +85,30 @@ def test_failures_are_rows_and_stop_nothing(problem: IsingProblem) -> None:
         "unavailable: needs 'isingsample[none]'",
     ]
     assert rows[2].failure is None
+
+
+@dataclass(frozen=True)
+class Slow(Exact):
+    """Takes a fifth of a second, and warns of strong fields as an anneal does."""
+
+    def sample(self, problem: IsingProblem, *, beta: Any = 1.0, seed: Any = None) -> Any:
+        time.sleep(0.2)
+        warnings.warn("strong fields", StrongFieldWarning, stacklevel=2)
+        return super().sample(problem, beta=beta, seed=seed)
+
+
+def test_seconds_are_per_query_and_strong_fields_no_failure() -> None:
+    (row,) = compare(IsingProblem(np.zeros((100, 2))), {"slow": Slow})
+    assert row.failure is None
+    assert 0.002 <= row.seconds_per_query < 0.02
+
+
+def test_the_sets_of_shot_noise_differ() -> None:
+    """|m| of 1001 reads of one fair spin is an odd number / 1001; the mean of four is often not."""
+    coin = np.full((1, 2), 0.5)
+    means = np.array([shot_noise(coin, 1001, seed).mean * 1001 for seed in range(8)])
+    assert (np.abs(means - np.round(means)) > 0.1).any()
+    np.testing.assert_allclose(4 * means, np.round(4 * means), atol=1e-6)
 
 
 def test_histogram_counts_every_state_in_the_order_of_the_table() -> None:

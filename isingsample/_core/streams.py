@@ -93,29 +93,33 @@ class Streams:
     def __repr__(self) -> str:
         return f"Streams(key={self.key})"
 
-    def uniforms(self, index: np.ndarray, num: int, purpose: int = 0) -> np.ndarray:
+    def uniforms(
+        self, index: np.ndarray, num: int, purpose: int = 0, *, skip: int = 0
+    ) -> np.ndarray:
         """num uniform numbers in [0, 1) for each problem.
 
         Args:
             index: (...) integers, the problems' positions in their batch.
             num: how many numbers for each problem; a longer request begins with a shorter one.
             purpose: a small integer that separates draws made for different ends.
+            skip: how many numbers at the beginning of each stream to leave out.
 
         Returns:
             (..., num) float64 with 53 random bits each.
         """
-        words = self._words(index, -(-num // 2), purpose)
+        first, odd = divmod(skip, 2)
+        words = self._words(index, -(-(num + odd) // 2), purpose, first)
         high, low = words[..., 0::2] >> np.uint64(5), words[..., 1::2] >> np.uint64(6)
-        return ((high * 2.0**26 + low) * 2.0**-53)[..., :num]
+        return ((high * 2.0**26 + low) * 2.0**-53)[..., odd : odd + num]
 
     def integers(self, index: np.ndarray, purpose: int = 0) -> np.ndarray:
         """One seed in [0, 2**31) for each problem, for a foreign generator: (...) int64."""
         return (self._words(index, 1, purpose)[..., 0] >> np.uint64(1)).astype(np.int64)
 
-    def _words(self, index: np.ndarray, blocks: int, purpose: int) -> np.ndarray:
-        """(..., 4 * blocks) words, each below 2**32."""
+    def _words(self, index: np.ndarray, blocks: int, purpose: int, first: int = 0) -> np.ndarray:
+        """(..., 4 * blocks) words, each below 2**32, from a stream's first-th block on."""
         position = np.asarray(index).astype(np.uint64)[..., None]
-        block = np.arange(blocks, dtype=np.uint64)
+        block = np.arange(first, first + blocks, dtype=np.uint64)
         shape = np.broadcast_shapes(position.shape, block.shape)
         counter = np.empty((4, *shape), np.uint64)
         counter[0], counter[1] = block, purpose

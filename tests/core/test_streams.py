@@ -163,3 +163,12 @@ def test_integers_fit_a_foreign_generator() -> None:
     assert 2**30 < seeds.max() < 2**31
     # Birthdays: 10_000 draws from 2**31 share about 0.02 pairs.
     assert len(np.unique(seeds)) >= 9_999
+
+
+@pytest.mark.parametrize("skip", [0, 1, 2, 7])
+def test_a_later_part_of_a_stream(skip: int) -> None:
+    streams, index = Streams.from_seed(3), np.arange(4)
+    whole = streams.uniforms(index, 20, 5)
+    np.testing.assert_array_equal(
+        streams.uniforms(index, 9, 5, skip=skip), whole[:, skip : skip + 9]
+    )

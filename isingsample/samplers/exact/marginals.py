@@ -9,7 +9,7 @@ Each factor is scaled to a largest entry of 1. A query whose sum Z is too small 
 few are computed again in the log domain, in float64.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +23,8 @@ from isingsample.samplers.exact.halves import Halves
 
 # Below these sums, terms that mattered may have underflowed (float32: 1e-38, float64: 1e-308).
 _SAFE_SUM = {"float32": 1e-25, "float64": 1e-280}
+# Temporary numbers of a read besides those of its states, those of its random numbers included.
+_PER_READ = 64
 
 
 @dataclass(frozen=True)
@@ -176,33 +178,45 @@ def log_joint(fields: Fields, halves: Halves, group: Array, rows: slice) -> Arra
 
 
 def draw_states(
-    h: np.ndarray, J: np.ndarray, K: np.ndarray | None, halves: Halves, uniforms: np.ndarray
+    h: np.ndarray,
+    J: np.ndarray,
+    K: np.ndarray | None,
+    halves: Halves,
+    num_reads: int,
+    uniforms: Callable[[slice], np.ndarray],
 ) -> np.ndarray:
     """Independent exact samples: the left half from its marginal, the right half given the left.
 
     Args:
         h: (groups, queries, n), and J, K and halves as for `marginals`, in float64.
-        uniforms: (groups, queries, num_reads, 2) in [0, 1).
+        num_reads: how many for each query.
+        uniforms: for a slice of the reads, (groups, queries, reads, 2) numbers in [0, 1).
 
     Returns:
         (groups, queries, num_reads, n) int8.
     """
-    groups, queries, reads, _ = uniforms.shape
+    groups, queries, num_spins = h.shape
     solved = marginals(h, J, K, halves, cross=False)
-    x = invert(np.cumsum(solved.left, axis=-1), uniforms[..., 0]).reshape(groups, -1)
+    cumulative = np.cumsum(solved.left, axis=-1)
     fields = Fields.of(h, halves).right  # (groups, queries, 2**b)
-    query = np.repeat(np.arange(queries), reads)
-    threshold = uniforms[..., 1].reshape(groups, -1, 1)
-    samples = np.empty((groups, queries * reads, h.shape[-1]), np.int8)
-    step = max(1, _halves.CHUNK_ENTRIES // (groups * len(halves.right)))
-    for start in range(0, queries * reads, step):
-        some = slice(start, start + step)
-        states = halves.left[x[:, some]]
-        logs = fields[:, query[some]] + halves.log_weights(states) - halves.peak[:, None, :]
-        given_left = np.exp(logs - logs.max(axis=-1, keepdims=True))
-        y = invert(np.cumsum(given_left, axis=-1), threshold[:, some])[..., 0]
-        samples[:, some] = np.concatenate([states, halves.right[y]], axis=-1)
-    return samples.reshape(groups, queries, reads, -1)
+    samples = np.empty((groups, queries, num_reads, num_spins), np.int8)
+    at_once = _halves.CHUNK_ENTRIES // (groups * queries * max(len(halves.right), _PER_READ))
+    for reads in slices(num_reads, at_once):
+        numbers = uniforms(reads)
+        x = invert(cumulative, numbers[..., 0]).reshape(groups, -1)
+        query = np.repeat(np.arange(queries), reads.stop - reads.start)
+        threshold = numbers[..., 1].reshape(groups, -1, 1)
+        drawn = np.empty((*x.shape, num_spins), np.int8)
+        for some in slices(
+            x.shape[1], _halves.CHUNK_ENTRIES // (groups * max(len(halves.right), _PER_READ))
+        ):
+            states = halves.left[x[:, some]]
+            logs = fields[:, query[some]] + halves.log_weights(states) - halves.peak[:, None, :]
+            given_left = np.exp(logs - logs.max(axis=-1, keepdims=True))
+            y = invert(np.cumsum(given_left, axis=-1), threshold[:, some])[..., 0]
+            drawn[:, some] = np.concatenate([states, halves.right[y]], axis=-1)
+        samples[:, :, reads] = drawn.reshape(groups, queries, -1, num_spins)
+    return samples
 
 
 def _add(so_far: list[Array], term: Array) -> None:

@@ -26,6 +26,7 @@ from isingsample._core.problem import IsingProblem
 from isingsample._core.states import spin_states
 from isingsample._core.streams import Streams
 from isingsample.errors import TooLargeError
+from isingsample.samplers._shared.reads import check_reads_fit
 from isingsample.samplers.base import check_beta, check_is_problem
 from isingsample.samplers.block_sampler import BlockMinimizer
 from isingsample.samplers.exact import halves as _halves
@@ -116,6 +117,7 @@ class Exact(BlockMinimizer):
         return blocks.join(parts, 0)
 
     def _check(self, problem: IsingProblem) -> None:
+        check_reads_fit(problem, self.num_reads)
         largest = problem.num_spins
         if problem.present is not None and problem.present.size:
             largest = int(problem.present.sum(axis=-1).max())
@@ -193,11 +195,16 @@ class Exact(BlockMinimizer):
 
     def _draw(self, block: Block, beta: Any, streams: Streams) -> Array:
         reads = self.num_reads or 0
-        uniforms = streams.uniforms(block.index, 2 * reads)
-        uniforms = uniforms.reshape(*block.index.shape, reads, 2)
 
         def draw(chunk: Chunk) -> tuple[np.ndarray]:
-            return (draw_states(chunk.h, chunk.J, chunk.K, chunk.halves, uniforms[chunk.at]),)
+            index = block.index[chunk.at]
+
+            def uniforms(some: slice) -> np.ndarray:
+                num = some.stop - some.start
+                numbers = streams.uniforms(index, 2 * num, skip=2 * some.start)
+                return numbers.reshape(*index.shape, num, 2)
+
+            return (draw_states(chunk.h, chunk.J, chunk.K, chunk.halves, reads, uniforms),)
 
         samples = self._over_chunks(block.to_numpy(), float(detach(beta)), draw)[0]
         return like(samples, block.h, keep_dtype=True)

@@ -7,13 +7,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from isingsample._core import checks as check
-from isingsample._core.arrays import Array, concat, detach, like, namespace
+from isingsample._core.arrays import Array, concat, detach, like, namespace, slices
 from isingsample._core.blocks import Block, Blocks, split
 from isingsample._core.memory import available_memory, readable_bytes
 from isingsample._core.prefix_blocks import prefixes
 from isingsample._core.problem import IsingProblem
 from isingsample._core.streams import Streams
 from isingsample.errors import TooLargeError
+from isingsample.samplers._shared.reads import check_reads_fit
 from isingsample.samplers.block_sampler import BlockMinimizer
 from isingsample.samplers.solution import Solution
 from isingsample.samplers.transfer.band import Band, Outermost, outermost
@@ -31,6 +32,8 @@ from isingsample.samplers.transfer.windows import (
 # temporaries, and those of all spins into memory. 2**24 doubles are 128 MiB.
 _STEP_ENTRIES = 2**16
 _CHUNK_ENTRIES = 2**24
+# Random numbers at a time, each with some ten more on its way.
+_READ_ENTRIES = 2**20
 # Arrays of n 2**(w+1) numbers alive at once: costs, conditionals and temporaries.
 _TABLES = 4
 
@@ -80,6 +83,7 @@ class Transfer(BlockMinimizer):
                 )
 
     def _check(self, problem: IsingProblem) -> None:
+        check_reads_fit(problem, self.num_reads)
         for block in self._split(problem):
             if not block.is_empty:
                 self._check_term(self._outermost(block), block, problem)
@@ -153,12 +157,16 @@ class Transfer(BlockMinimizer):
 
         def draw(part: Band, at: tuple[slice, slice]) -> tuple[np.ndarray]:
             index = block.index[at]
-            uniforms = streams.uniforms(index, reads * num_spins)
             ups = [conditional[1] for conditional in conditionals(part)[0]]
-            return (walk(ups, uniforms.reshape(*index.shape, reads, num_spins)),)
+            samples = np.empty((*index.shape, reads, num_spins), np.int8)
+            for some in slices(reads, _READ_ENTRIES // (index.size * num_spins)):
+                num = some.stop - some.start
+                uniforms = streams.uniforms(index, num * num_spins, skip=some.start * num_spins)
+                samples[:, :, some] = walk(ups, uniforms.reshape(*index.shape, num, num_spins))
+            return (samples,)
 
         scaled = band.to_numpy().scaled(float(detach(beta)))
-        samples = _over_chunks(scaled, draw, reads * num_spins)[0]
+        samples = _over_chunks(scaled, draw)[0]
         return like(samples, block.h, keep_dtype=True)
 
     def _lowest(self, block: Block, streams: Streams) -> Array:
@@ -171,18 +179,17 @@ class Transfer(BlockMinimizer):
 
 
 def _over_chunks(
-    band: Band, compute: Callable[[Band, tuple[slice, slice]], tuple[Array, ...]], numbers: int = 0
+    band: Band, compute: Callable[[Band, tuple[slice, slice]], tuple[Array, ...]]
 ) -> tuple[Array, ...]:
     """compute for all queries of a band, chunk by chunk; each output (groups, queries, ...).
 
     Args:
         band: fields and couplings already times beta.
         compute: from some queries and their slices of groups and queries, (groups, queries, ...).
-        numbers: how many it needs for each query, if more than the windows' conditionals.
     """
     groups, queries, num_spins = band.h.shape
     step = 2 ** (band.width + 1)
-    chunk = min(_STEP_ENTRIES // step, _CHUNK_ENTRIES // max(numbers, num_spins * step))
+    chunk = min(_STEP_ENTRIES // step, _CHUNK_ENTRIES // (num_spins * step))
     group_step = max(1, min(chunk, groups))
     query_step = max(1, chunk // group_step)
     rows = []

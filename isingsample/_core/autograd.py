@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.autograd import forward_ad
+from torch.utils.checkpoint import checkpoint
 
 
 def once_only(found: Tensor, depends_on: Sequence[Tensor], why: str) -> Tensor:
@@ -64,6 +65,12 @@ def pull_through(
     pairs = [(y, g) for y, g in zip(outputs, given, strict=True) if g is not None]
     reached, arriving = zip(*pairs, strict=True)
     return torch.autograd.grad(reached, apart, arriving, create_graph=again, materialize_grads=True)
+
+
+def recomputed(function: Callable[..., Any], *inputs: Tensor) -> Any:
+    """function(*inputs), of which the backward pass keeps the inputs alone and computes the rest
+    again."""
+    return checkpoint(function, *inputs, use_reentrant=False, preserve_rng_state=False)
 
 
 class _Once(torch.autograd.Function):

@@ -1,13 +1,22 @@
 """Exact solution of banded problems at any length, window by window."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from isingsample._core import checks as check
-from isingsample._core.arrays import Array, concat, detach, like, namespace, slices
+from isingsample._core.arrays import (
+    Array,
+    concat,
+    detach,
+    like,
+    namespace,
+    records_gradient,
+    slices,
+)
 from isingsample._core.blocks import Block, Blocks, split
 from isingsample._core.memory import available_memory, readable_bytes
 from isingsample._core.prefix_blocks import prefixes
@@ -32,6 +41,10 @@ from isingsample.samplers.transfer.windows import (
 # temporaries, and those of all spins into memory. 2**24 doubles are 128 MiB.
 _STEP_ENTRIES = 2**16
 _CHUNK_ENTRIES = 2**24
+# Numbers of a batch's windows up to which its gradient keeps what it needs, some ten for each;
+# beyond, it computes so many again at a time.
+_KEPT_ENTRIES = 2**22
+_KEPT_PER_ENTRY = 10
 # Random numbers at a time, each with some ten more on its way.
 _READ_ENTRIES = 2**20
 # Arrays of n 2**(w+1) numbers alive at once: costs, conditionals and temporaries.
@@ -44,8 +57,9 @@ class Transfer(BlockMinimizer):
 
     J and K must be 0 between spins whose places differ by more than w. A query costs n 2**w
     operations and as many numbers, its correlations n**2 2**w operations. In PyTorch the result
-    is differentiable in h, J, K and beta, twice and on any device; the gradient keeps some ten
-    numbers for each of the n 2**w windows of a query. Where J or K requires a gradient, zeros
+    is differentiable in h, J, K and beta, twice and on any device. The gradient keeps some ten
+    numbers for each of the n 2**w windows of a query; those of large batches it computes again,
+    some queries at a time. Where J or K requires a gradient, zeros
     count as couplings, for their gradient is not zero, unless reach says that they stay so.
 
     Attributes:
@@ -98,7 +112,9 @@ class Transfer(BlockMinimizer):
             )
         width = self._width(term, block)
         itemsize = 8 if "64" in str(problem.h.dtype) else 4
-        needed = float(_TABLES * itemsize * block.num_spins) * 2.0 ** min(width + 1, 1000)
+        learned = any(map(records_gradient, (problem.h, problem.J, problem.K)))
+        numbers = _TABLES + (_KEPT_PER_ENTRY if learned else 0)
+        needed = float(numbers * itemsize * block.num_spins) * 2.0 ** min(width + 1, 1000)
         available = available_memory()
         if width > self.max_reach or needed > available:
             remedy = "Order the spins so that those that couple are near each other"
@@ -189,13 +205,43 @@ def _over_chunks(
     """
     groups, queries, num_spins = band.h.shape
     step = 2 ** (band.width + 1)
-    chunk = min(_STEP_ENTRIES // step, _CHUNK_ENTRIES // (num_spins * step))
+    in_portions = _recomputes(band)
+    largest = _KEPT_ENTRIES if in_portions else _CHUNK_ENTRIES
+    chunk = min(_STEP_ENTRIES // step, largest // (num_spins * step))
     group_step = max(1, min(chunk, groups))
     query_step = max(1, chunk // group_step)
     rows = []
     for g in range(0, groups, group_step):
         starts = range(0, queries, query_step)
         cells = [(slice(g, g + group_step), slice(q, q + query_step)) for q in starts]
-        parts = [compute(band.at(*cell), cell) for cell in cells]
+        one = partial(_again_for_gradients, compute) if in_portions else compute
+        parts = [one(band.at(*cell), cell) for cell in cells]
         rows.append([concat(list(column), axis=1) for column in zip(*parts, strict=True)])
     return tuple(concat(list(column), axis=0) for column in zip(*rows, strict=True))
+
+
+def _recomputes(band: Band) -> bool:
+    """Whether the gradients of all queries would keep too much at once."""
+    if not (records_gradient(band.h) or records_gradient(band.couplings)):
+        return False
+    groups, queries, num_spins = band.h.shape
+    if groups * queries * num_spins * 2 ** (band.width + 1) <= _KEPT_ENTRIES:
+        return False
+    from isingsample._core.autograd import has_tangent
+
+    return not has_tangent(band.h, band.couplings)
+
+
+def _again_for_gradients(
+    compute: Callable[[Band, tuple[slice, slice]], tuple[Array, ...]],
+    part: Band,
+    at: tuple[slice, slice],
+) -> tuple[Array, ...]:
+    """compute(part, at), of which the backward pass keeps the band alone."""
+    from isingsample._core.autograd import recomputed
+
+    def formula(h: Array, couplings: Array) -> tuple[Array, ...]:
+        return compute(replace(part, h=h, couplings=couplings), at)
+
+    found: tuple[Array, ...] = recomputed(formula, part.h, part.couplings)
+    return found

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from isingsample import Exact, IsingProblem, Sampler, TooLargeError, Transfer
+from isingsample.samplers.transfer import sampler as transfer
 from support.banded import band
 from support.fixtures import ASYM3, ASYM3_BY_J01, ASYM3_JACOBIAN
 
@@ -137,3 +138,33 @@ def test_gradients_of_a_long_chain_are_its_responses(rng: np.random.Generator) -
     torch.testing.assert_close(by_h, m, rtol=1e-4, atol=1e-5)
     inside = torch.tensor(band(rng, n, 2) != 0)
     torch.testing.assert_close(by_J, C * inside / 2, rtol=1e-4, atol=1e-5)
+
+
+def test_gradients_of_large_batches_are_computed_in_portions(
+    monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+) -> None:
+    """The gradient keeps the problems and no windows, and is the same, of either order."""
+    J = leaf(band(rng, 6, 2))
+    h = leaf(rng.normal(size=(9, 6)))
+
+    def found() -> tuple[list[Any], int]:
+        kept: dict[int, int] = {}
+
+        def pack(tensor: Any) -> Any:
+            storage = tensor.untyped_storage()
+            kept[storage.data_ptr()] = storage.nbytes()
+            return tensor
+
+        with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+            result = Transfer(reach=2).sample(IsingProblem(h, J))
+        loss = (result.magnetization**3).sum() + result.log_partition.sum()
+        first = torch.autograd.grad(loss, (h, J), create_graph=True)
+        second = torch.autograd.grad(sum(g.square().sum() for g in first), (h, J))
+        return [*first, *second], sum(kept.values())
+
+    whole, kept_whole = found()
+    monkeypatch.setattr(transfer, "_KEPT_ENTRIES", 2 * 6 * 8)  # two queries at a time
+    parts, kept_parts = found()
+    for one, other in zip(whole, parts, strict=True):
+        torch.testing.assert_close(one, other)
+    assert kept_parts < kept_whole / 4

@@ -150,7 +150,9 @@ class DQA(BlockSampler):
     def preset(cls, name: str, **options: Any) -> Self:
         """A named setting, with further options.
 
-        "default"; "paper": the published one (Kim & Park 2026, arXiv 2606.12478), not calibrated;
+        "default"; "paper": the published total time and steps (Kim & Park 2026, arXiv 2606.12478),
+        not calibrated; its schedule, its convention (a factor of 1/2) and its order are not known
+        to us, and those of the default are taken: another convention gives other results;
         "boltzmann": the trained schedule and its counterterms, nearest to Boltzmann at the
         default's total time;
         "monotone": the same for annealers: A falls, B rises, and the problem is taken as it is;

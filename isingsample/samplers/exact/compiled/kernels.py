@@ -72,7 +72,7 @@ def moments(
     pinned, constant = np.empty((n + 1, n), h.dtype), np.empty(n + 1, h.dtype)
     high, px = np.empty((LANES, X), h.dtype), np.empty((LANES, X), h.dtype)
     lanes = np.zeros(2 * LANES * ROW, h.dtype)  # B, then (A W) B
-    up, down = np.empty(n, h.dtype), np.empty(n, h.dtype)
+    fields, up, down = np.empty(n, h.dtype), np.empty(n, h.dtype), np.empty(n, h.dtype)
     for task in range(first, last):
         if stop[0]:
             return
@@ -86,7 +86,16 @@ def moments(
             for lane in range(together):
                 log_partition[g, q + lane] = offset - constant[k]
                 log_partition[g, q + lane] += _fill_lane(
-                    h[g, q + lane], pinned[k], k, spins, inner_high, inner_low, lane, high, lanes
+                    h[g, q + lane],
+                    pinned[k],
+                    k,
+                    spins,
+                    inner_high,
+                    inner_low,
+                    lane,
+                    fields,
+                    high,
+                    lanes,
                 )
             _empty_lanes(together, x_states, y_states, high, lanes)
             _both_products(table, x_states, y_states, high, lanes, px)
@@ -133,12 +142,14 @@ def _fill_lane(
     inner_high: Any,
     inner_low: Any,
     lane: Any,
+    fields: Any,
     high: Any,
     lanes: Any,
 ) -> Any:
     """The factors of a query with its first spins: what was taken off their logarithms."""
     b = h.size - h.size // 2
-    fields = h + pinned
+    for j in range(length):
+        fields[j] = h[j] + pinned[j]
     fill_factors(fields, spins, inner_low, lanes[lane * ROW :])
     fill_factors(fields[b:], length - spins, inner_high, high[lane])
     sizes = abs(fields[0])
@@ -161,40 +172,22 @@ def _both_products(
 ) -> None:
     """px = A (W B), and (A W) B in the later rows of lanes, in one reading of W."""
     zero = high[0, 0] - high[0, 0]
-    lanes[LANES * ROW :] = 0
-    x = 0
-    while x < x_states:
-        # Two rows at once; the only one twice, its second time without weight.
-        next_x = min(x + 1, x_states - 1)
-        half = zero if next_x == x else zero + 1
+    for lane in range(LANES, 2 * LANES):
+        lanes[lane * ROW : lane * ROW + y_states] = 0
+    for x in range(x_states):
         a0, a1, a2, a3 = high[0, x], high[1, x], high[2, x], high[3, x]
-        c0, c1 = high[0, next_x] * half, high[1, next_x] * half
-        c2, c3 = high[2, next_x] * half, high[3, next_x] * half
         r0, r1, r2, r3 = zero, zero, zero, zero
-        s0, s1, s2, s3 = zero, zero, zero, zero
         for y in range(y_states):
-            v, w = table[x, y], table[next_x, y]
-            b0, b1, b2, b3 = lanes[y], lanes[ROW + y], lanes[2 * ROW + y], lanes[3 * ROW + y]
-            r0 += v * b0
-            r1 += v * b1
-            r2 += v * b2
-            r3 += v * b3
-            s0 += w * b0
-            s1 += w * b1
-            s2 += w * b2
-            s3 += w * b3
-            lanes[4 * ROW + y] += a0 * v + c0 * w
-            lanes[5 * ROW + y] += a1 * v + c1 * w
-            lanes[6 * ROW + y] += a2 * v + c2 * w
-            lanes[7 * ROW + y] += a3 * v + c3 * w
-        px[0, next_x], px[1, next_x], px[2, next_x], px[3, next_x] = (
-            c0 * s0,
-            c1 * s1,
-            c2 * s2,
-            c3 * s3,
-        )
+            w = table[x, y]
+            r0 += w * lanes[y]
+            r1 += w * lanes[ROW + y]
+            r2 += w * lanes[2 * ROW + y]
+            r3 += w * lanes[3 * ROW + y]
+            lanes[4 * ROW + y] += a0 * w
+            lanes[5 * ROW + y] += a1 * w
+            lanes[6 * ROW + y] += a2 * w
+            lanes[7 * ROW + y] += a3 * w
         px[0, x], px[1, x], px[2, x], px[3, x] = a0 * r0, a1 * r1, a2 * r2, a3 * r3
-        x += 2
     for lane in range(LANES):
         for y in range(y_states):
             lanes[(LANES + lane) * ROW + y] *= lanes[lane * ROW + y]
@@ -243,7 +236,7 @@ def gradients(
     u_high = np.empty((LANES, X), h.dtype)
     lanes = np.zeros(3 * LANES * ROW, h.dtype)  # B, B u_low and (A u_high) W
     u_low, d_low = np.empty(Y, h.dtype), np.empty(Y, h.dtype)
-    up, down = np.empty(n, h.dtype), np.empty(n, h.dtype)
+    fields, up, down = np.empty(n, h.dtype), np.empty(n, h.dtype), np.empty(n, h.dtype)
     for task in range(first, last):
         if stop[0]:
             return
@@ -261,7 +254,9 @@ def gradients(
             x_states, y_states = 1 << (k - spins), 1 << spins
             for lane in range(together):
                 at = q + lane
-                _fill_lane(h[g, at], pinned[k], k, spins, inner_high, inner_low, lane, high, lanes)
+                _fill_lane(
+                    h[g, at], pinned[k], k, spins, inner_high, inner_low, lane, fields, high, lanes
+                )
                 shift = to_log_partition[g, at]
                 by_constant[k] += shift
                 for j in range(k):
@@ -328,7 +323,8 @@ def _pull(
         by_table: (x_states, y_states) changed: u_high B^T + A (B u_y)^T is added.
     """
     zero = high[0, 0] - high[0, 0]
-    lanes[2 * LANES * ROW :] = 0
+    for lane in range(2 * LANES, 3 * LANES):
+        lanes[lane * ROW : lane * ROW + y_states] = 0
     for x in range(x_states):
         a0, a1, a2, a3 = high[0, x], high[1, x], high[2, x], high[3, x]
         l0, l1, l2, l3 = u_high[0, x], u_high[1, x], u_high[2, x], u_high[3, x]

@@ -104,7 +104,7 @@ def save_figure(results: Sequence[Result], path: Path) -> None:
     """The gap to Bayes of each model, a panel for each prior."""
     by = gaps(results)
     figure = Figure(figsize=(2.9 * len(by), 3.4), layout="constrained")
-    panels = np.atleast_1d(figure.subplots(1, len(by), sharey=True))
+    panels = np.atleast_1d(figure.subplots(1, len(by), sharex=True, sharey=True))
     modes = list(dict.fromkeys(result.mode for result in results))
     for axes, (prior, found) in zip(panels, by.items(), strict=True):
         places = np.arange(len(modes))

@@ -18,6 +18,8 @@ def score_shape(query: Tensor, key: Tensor, value: Tensor) -> torch.Size:
             )
         if tensor.dtype != query.dtype:
             raise TypeError(f"{name} is {tensor.dtype} but query is {query.dtype}")
+        if tensor.shape[-1] == 0:
+            raise ValueError(f"{name} has width 0: shape {tuple(tensor.shape)}")
     shapes = f"query {tuple(query.shape)}, key {tuple(key.shape)} and value {tuple(value.shape)}"
     if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
         raise ValueError(

@@ -49,3 +49,16 @@ def state_of(attention: nn.MultiheadAttention) -> dict[str, Tensor]:
         found |= {f"{name}.bias": bias for name, bias in zip(names, biases, strict=True)}
     output = {key: value for key, value in theirs.items() if key.startswith("out_proj.")}
     return found | {key.replace("out_proj", "output_projection"): v for key, v in output.items()}
+
+
+def learned_of(attention: nn.MultiheadAttention) -> dict[str, bool]:
+    """Whether the projections of torch's layer require gradients, by their names in ours."""
+    names = [f"{name}_projection" for name in ("query", "key", "value")]
+    packed = attention.in_proj_weight is not None
+    weights = ["in_proj_weight"] * 3 if packed else [f"{letter}_proj_weight" for letter in "qkv"]
+    theirs = {name: p.requires_grad for name, p in attention.named_parameters()}
+    found = {f"{name}.weight": theirs[weight] for name, weight in zip(names, weights, strict=True)}
+    if attention.in_proj_bias is not None:
+        found |= {f"{name}.bias": theirs["in_proj_bias"] for name in names}
+    output = {key: value for key, value in theirs.items() if key.startswith("out_proj.")}
+    return found | {key.replace("out_proj", "output_projection"): v for key, v in output.items()}

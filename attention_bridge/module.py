@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from attention_bridge._masks import by_head, combined
 from attention_bridge._solver import exact_solver, within_reach
-from attention_bridge._torch_layer import NOT_PACKED, options_of, state_of
+from attention_bridge._torch_layer import NOT_PACKED, learned_of, options_of, state_of
 from attention_bridge.coupling_tables import couplings_of_kind
 from attention_bridge.couplings import Couplings
 from attention_bridge.functional import CLOSED_FORMS, MODES, boltzmann_attention
@@ -175,6 +175,8 @@ class BoltzmannAttention(nn.Module):
         embed_dim, num_heads = attention.embed_dim, attention.num_heads
         layer = cls(embed_dim, num_heads, max_length, **options_of(attention) | options)
         layer.load_state_dict(layer.state_dict() | state_of(attention))
+        for name, needed in learned_of(attention).items():
+            layer.get_parameter(name).requires_grad_(needed)
         return layer.train(attention.training)
 
     def reset_parameters(self) -> None:
@@ -281,10 +283,11 @@ class BoltzmannAttention(nn.Module):
 
     def extra_repr(self) -> str:
         """The options, for repr."""
+        shown_beta = self.beta.item() if isinstance(self.beta, Tensor) else self.beta
         return (
             f"{self.embed_dim}, num_heads={self.num_heads}, max_length={self.max_length}, "
             f"mode={self.mode!r}, sampler={self.sampler!r}, gradient={self.gradient!r}, "
-            f"beta={self.beta:g}, normalize={self.normalize}, dropout={self.dropout:g}, "
+            f"beta={shown_beta:g}, normalize={self.normalize}, dropout={self.dropout:g}, "
             f"batch_first={self.batch_first}"
         )
 

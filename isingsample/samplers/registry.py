@@ -126,7 +126,7 @@ _BUILT_IN = (
         "isingsample.samplers.dqa.sampler:DQA",
         "Trotterized diabatic quantum anneal, on Qiskit or our own engine",
         extra="qiskit",
-        modules=("qiskit", "qiskit_aer", "scipy"),
+        modules=("scipy",),  # for our own engine; Qiskit is asked for where an engine needs it
     ),
     Entry(
         "dwave",

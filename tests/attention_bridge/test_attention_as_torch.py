@@ -6,7 +6,7 @@ from copy import deepcopy
 import pytest
 from torch import nn
 
-from attention_bridge import BoltzmannAttention
+from attention_bridge import BoltzmannAttention, boltzmann_attention
 from support.attention_cases import torch
 
 pytestmark = pytest.mark.usefixtures("seeded")
@@ -139,3 +139,30 @@ def test_an_encoder_built_around_our_layer(nested, training):
                 expected = block(expected, src_key_padding_mask=padding)
             found = encoder(x, src_key_padding_mask=padding)
         torch.testing.assert_close(found[~padding], expected[~padding])
+
+
+@pytest.mark.parametrize("kdim", [None, 6])
+def test_frozen_projections_stay_frozen(kdim):
+    theirs = nn.MultiheadAttention(8, 2, kdim=kdim, batch_first=True)
+    theirs.out_proj.requires_grad_(False)
+    frozen = theirs.in_proj_weight if kdim is None else theirs.k_proj_weight
+    frozen.requires_grad_(False)
+    ours = BoltzmannAttention.from_torch(theirs, 6)
+    assert not ours.output_projection.weight.requires_grad
+    assert not ours.output_projection.bias.requires_grad
+    assert not ours.key_projection.weight.requires_grad
+    assert ours.query_projection.weight.requires_grad == (kdim is not None)
+    assert ours.query_projection.bias.requires_grad
+
+
+def test_a_learned_beta_is_shown():
+    layer = BoltzmannAttention(8, 2, 6)
+    del layer.beta
+    layer.beta = nn.Parameter(torch.tensor(0.5))
+    assert "beta=0.5" in repr(layer)
+
+
+def test_tensors_of_no_width_are_refused():
+    empty = torch.randn(2, 3, 0)
+    with pytest.raises(ValueError, match=r"query has width 0: shape \(2, 3, 0\)"):
+        boltzmann_attention(empty, empty, empty, coupling=None, mode="h")

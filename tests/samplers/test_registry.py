@@ -1,11 +1,13 @@
 """Samplers by name."""
 
+import sys
 from importlib.metadata import EntryPoint
 
 import pytest
 
 from isingsample import (
     Exact,
+    IsingProblem,
     MissingExtraError,
     Sampler,
     get_sampler,
@@ -95,3 +97,13 @@ def test_other_packages_add_samplers(foreign: str) -> None:
 def test_other_packages_cannot_replace_ours(foreign: str) -> None:
     assert list(list_samplers()).count("exact") == 1
     assert get_sampler("exact") == Exact()
+
+
+def test_an_anneal_by_our_own_engine_needs_no_qiskit(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("qiskit", "qiskit_aer"):
+        monkeypatch.setitem(sys.modules, module, None)
+    problem = IsingProblem([0.3, -0.2], [[0, 0.1], [0.1, 0]])
+    sampler = get_sampler("dqa", engine="statevector", num_steps=20)
+    assert sampler.sample(problem).magnetization[0] > 0
+    with pytest.raises(MissingExtraError, match=r"isingsample\[qiskit\]"):
+        get_sampler("dqa").sample(problem)

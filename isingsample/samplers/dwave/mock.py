@@ -65,6 +65,7 @@ def mock_dwave(
         parameter_warnings=False,
         **options,
     )
+    mock.properties["mock_beta"] = float(beta)  # what is calibrated on one is not for others
     if mock.properties.get("problem_timing_data") is None:
         mock.properties["problem_timing_data"] = qpu_problem_timing_data()
     return mock

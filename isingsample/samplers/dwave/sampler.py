@@ -433,6 +433,9 @@ class DWave(ResumableMinimizer):
             "chain_strength": None if self.chain_strength is None else float(self.chain_strength),
             "fast_anneal": self.fast_anneal,
             "parameters": plain(self.parameters),
+            # A name stays when a chip comes back with other qubits, at another temperature.
+            "graph": self._connection.graph_hash,
+            "mock_beta": ranges.properties.get("mock_beta"),
         }
 
     def _with(self, **options: Any) -> Self:

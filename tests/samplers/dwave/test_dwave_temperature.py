@@ -234,3 +234,14 @@ def test_minimize_ignores_discarded_reads() -> None:
 def test_misspelt_methods_are_refused() -> None:
     with pytest.raises(ValueError, match="did you mean 'majority_vote'"):
         DWave(chain_break_method="majority")
+
+
+def test_scales_are_kept_for_one_chip_as_it_is(tmp_path: Path) -> None:
+    """The name of a solver stays when its qubits, or its temperature, do not."""
+    settings = [
+        DWave(child=mock_dwave("zephyr", [2, 4], **options), cache_dir=tmp_path)._setting()
+        for options in ({}, {"beta": 2.0}, {"broken_nodes": [7]}, {})
+    ]
+    assert settings[0] == settings[3]
+    assert settings[0] not in settings[1:3]
+    assert settings[1]["solver"] == settings[0]["solver"]

@@ -82,9 +82,9 @@ class Connection:
 
     def _kept_layout(self, structure: Structure, max_chain_length: int | None) -> Layout | None:
         """The layout on disk; None where there is none or it does not fit."""
-        if self._graph_hash is None:
+        if self.graph_hash is None:
             return None
-        kept = load_tiles(cache_folder(self._cache), self._graph_hash, structure, max_chain_length)
+        kept = load_tiles(cache_folder(self._cache), self.graph_hash, structure, max_chain_length)
         try:
             return self.layout_on(structure, max_chain_length, kept) if kept else None
         except ValueError:
@@ -101,13 +101,14 @@ class Connection:
                 f"couplers; fewer spins or sparser couplings may fit"
             )
         found = self.layout_on(structure, max_chain_length, tiles)
-        if self._graph_hash is not None:
+        if self.graph_hash is not None:
             folder = cache_folder(self._cache)
-            save_tiles(folder, self._graph_hash, structure, max_chain_length, tiles)
+            save_tiles(folder, self.graph_hash, structure, max_chain_length, tiles)
         return found
 
     @cached_property
-    def _graph_hash(self) -> str | None:
+    def graph_hash(self) -> str | None:
+        """A name for the working graph, which changes with each qubit that comes or goes."""
         return graph_hash(self._graph)
 
     @cached_property

@@ -71,6 +71,11 @@ class BoltzmannAttention(nn.Module):
     in_proj_weight = NOT_PACKED
     _qkv_same_embed_dim = False
 
+    query_projection: nn.Linear
+    key_projection: nn.Linear
+    value_projection: nn.Linear
+    output_projection: nn.Linear
+
     def __init__(
         self,
         embed_dim: int,
@@ -104,23 +109,9 @@ class BoltzmannAttention(nn.Module):
         self.max_length = check.check_count("max_length", max_length)
         if embed_dim % num_heads:
             raise ValueError(f"embed_dim {embed_dim} is not a multiple of num_heads {num_heads}")
-        for name, wanted in (("add_bias_kv", add_bias_kv), ("add_zero_attn", add_zero_attn)):
-            if wanted:
-                raise ValueError(
-                    f"{name}=True would add a key without a position, and so without couplings; "
-                    f"put a learned token at the start of the sequence instead"
-                )
-        if reach is not None and not {"banded", "relative"} & {coupling, three_body}:
-            raise ValueError(
-                f"reach={reach} is for 'banded' and 'relative' couplings, which this layer "
-                f"does not have"
-            )
+        _refuse_keys_without_position(add_bias_kv=add_bias_kv, add_zero_attn=add_zero_attn)
         self.mode = check.check_choice("mode", mode, MODES)
-        if coupling is None and three_body is None and mode not in CLOSED_FORMS:
-            raise ValueError(
-                f"mode={mode!r} needs couplings, and both coupling and three_body are None; "
-                f"mode='h' does without"
-            )
+        _check_kinds(coupling, three_body, reach, mode)
         self.sampler = sampler if sampler == "auto" else _sampler(sampler)
         self.gradient = check.check_choice("gradient", gradient, GRADIENTS)
         self.beta = check.check_number("beta", beta, minimum=0.0)
@@ -129,29 +120,16 @@ class BoltzmannAttention(nn.Module):
         self.batch_first = batch_first
 
         where: dict[str, Any] = {"device": device, "dtype": dtype}
-
-        def projection(width: int | None) -> nn.Linear:
-            return nn.Linear(embed_dim if width is None else width, embed_dim, bias=bias, **where)
-
-        self.query_projection = projection(None)
-        self.key_projection = projection(kdim)
-        self.value_projection = projection(vdim)
-        self.output_projection = projection(None)
-
-        def couplings(
-            name: str, kind: str | Couplings | None, order: int, init: float | Tensor
-        ) -> Couplings | None:
-            if isinstance(kind, str):
-                sizes = num_heads, max_length, reach
-                return couplings_of_kind(
-                    kind, *sizes, order=order, shared=shared, init=init, **where
-                )
-            if kind is None or (isinstance(kind, Couplings) and kind.order == order):
-                return kind
-            raise TypeError(f"{name} must be a name or Couplings of order {order}, not {kind!r}")
-
-        self.coupling = couplings("coupling", coupling, 2, coupling_init)
-        self.three_body = couplings("three_body", three_body, 3, three_body_init)
+        widths = {"query": embed_dim, "key": kdim, "value": vdim, "output": embed_dim}
+        for name, width in widths.items():
+            projection = nn.Linear(width or embed_dim, embed_dim, bias=bias, **where)
+            self.add_module(f"{name}_projection", projection)
+        sizes = num_heads, max_length, reach
+        options = {"shared": shared, **where}
+        self.coupling = _couplings("coupling", coupling, 2, sizes, init=coupling_init, **options)
+        self.three_body = _couplings(
+            "three_body", three_body, 3, sizes, init=three_body_init, **options
+        )
 
     @classmethod
     def from_torch(cls, attention: nn.MultiheadAttention, max_length: int, **options: Any) -> Self:
@@ -318,6 +296,50 @@ class BoltzmannAttention(nn.Module):
         if self.mode in CLOSED_FORMS:  # nothing for the compiler to see
             return "exact"
         return exact_solver(couplings, keys)
+
+
+def _refuse_keys_without_position(**wanted: bool) -> None:
+    """ValueError for options of torch's layer that add keys which no coupling belongs to."""
+    for name, is_wanted in wanted.items():
+        if is_wanted:
+            raise ValueError(
+                f"{name}=True would add a key without a position, and so without couplings; "
+                f"put a learned token at the start of the sequence instead"
+            )
+
+
+def _check_kinds(
+    coupling: str | Couplings | None,
+    three_body: str | Couplings | None,
+    reach: int | None,
+    mode: str,
+) -> None:
+    """ValueError where couplings, their reach and the mode do not fit together."""
+    if reach is not None and not {"banded", "relative"} & {coupling, three_body}:
+        raise ValueError(
+            f"reach={reach} is for 'banded' and 'relative' couplings, which this layer "
+            f"does not have"
+        )
+    if coupling is None and three_body is None and mode not in CLOSED_FORMS:
+        raise ValueError(
+            f"mode={mode!r} needs couplings, and both coupling and three_body are None; "
+            f"mode='h' does without"
+        )
+
+
+def _couplings(
+    name: str,
+    kind: str | Couplings | None,
+    order: int,
+    sizes: tuple[int, int, int | None],
+    **options: Any,
+) -> Couplings | None:
+    """The couplings of a layer: made by the name of their kind, or the caller's own."""
+    if isinstance(kind, str):
+        return couplings_of_kind(kind, *sizes, order=order, **options)
+    if kind is None or (isinstance(kind, Couplings) and kind.order == order):
+        return kind
+    raise TypeError(f"{name} must be a name or Couplings of order {order}, not {kind!r}")
 
 
 def _sampler(sampler: str | Sampler) -> Sampler:

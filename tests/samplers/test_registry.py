@@ -100,7 +100,7 @@ def test_other_packages_cannot_replace_ours(foreign: str) -> None:
 
 
 def test_an_anneal_by_our_own_engine_needs_no_qiskit(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("qiskit", "qiskit_aer"):
+    for module in ("qiskit", "qiskit.circuit", "qiskit_aer"):
         monkeypatch.setitem(sys.modules, module, None)
     problem = IsingProblem([0.3, -0.2], [[0, 0.1], [0.1, 0]])
     sampler = get_sampler("dqa", engine="statevector", num_steps=20)

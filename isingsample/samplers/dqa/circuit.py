@@ -181,7 +181,10 @@ def _anneal_circuit(
     num_spins: int, rotations: Mapping[tuple[int, ...], Sequence[Any]], anneal: Anneal
 ) -> "QuantumCircuit":
     """The circuit that turns each product of spins by its angle in every step."""
-    from qiskit import QuantumCircuit
+    try:
+        from qiskit import QuantumCircuit
+    except ImportError:
+        raise MissingExtraError("the sampler 'dqa' on Qiskit", "qiskit") from None
 
     spins = range(num_spins)
     circuit = QuantumCircuit(num_spins, name="dqa")

@@ -85,17 +85,17 @@ def test_the_sampler_uses_them_for_all_but_small_calls(
 
     monkeypatch.setattr(dispatch, "solve", counted)
     make = torch.zeros if library == "torch" else np.zeros
-    Exact().sample(IsingProblem(make((4, 8)), make((8, 8))))
-    assert not called
     Exact().sample(IsingProblem(make((64, 8)), make((8, 8))))
-    Exact().sample(IsingProblem(make((64, 8)), make((64, 8, 8))))  # couplings of their own
+    assert not called
+    Exact().sample(IsingProblem(make((1024, 8)), make((8, 8))))
+    Exact().sample(IsingProblem(make((1024, 8)), make((1024, 8, 8))))  # couplings of their own
     assert called == [library == "torch"] * 2
 
 
 def test_sums_near_the_end_of_a_range_go_to_the_log_domain() -> None:
     """Where fields fight strong couplings, sums underflow: results are exact all the same."""
     n, J = 8, 40.0 * (np.ones((8, 8)) - np.eye(8))
-    h = np.where(np.arange(n) < 4, -200.0, 200.0) * np.linspace(0.9, 1.1, 64)[:, None]
+    h = np.where(np.arange(n) < 4, -200.0, 200.0) * np.linspace(0.9, 1.1, 1024)[:, None]
     found = Exact().sample(IsingProblem(h.astype("f4"), J.astype("f4")))
     exact = Exact().sample(IsingProblem(h, J))
     np.testing.assert_allclose(found.magnetization, exact.magnetization, atol=1e-4)
@@ -103,7 +103,7 @@ def test_sums_near_the_end_of_a_range_go_to_the_log_domain() -> None:
 
 
 def test_results_may_be_changed_before_the_backward_pass() -> None:
-    h = torch.randn(64, 8, requires_grad=True)
+    h = torch.randn(1024, 8, requires_grad=True)
     J = torch.zeros(8, 8)
     expected = torch.autograd.grad(
         Exact().sample(IsingProblem(h, J)).magnetization.square().sum(), h

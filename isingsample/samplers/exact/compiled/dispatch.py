@@ -14,9 +14,10 @@ from isingsample.samplers.exact.marginals import is_safe
 
 # Bytes of a table that stays in a core's own cache; matrix products take larger ones.
 _LARGEST_TABLE = 2**20
-# States of all queries from which the kernels are used: fewer take the array code less time than
-# loading numba does. It goes by the call alone, so that equal calls give equal results.
-_WORTH_LOADING = 2**14
+# States of all queries from which the kernels are used. Fewer take the array code less time than
+# loading numba does, or, once after installing, compiling. It goes by the call alone, so that equal
+# calls give equal results.
+_WORTH_LOADING = 2**18
 # Entries of tables that a thread should pass over to be worth its start.
 _WORTH_A_THREAD = 2**23
 

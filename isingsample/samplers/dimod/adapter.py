@@ -15,8 +15,7 @@ class DimodAdapter(dimod.Sampler):  # type: ignore[misc]  # dimod ships no types
     """What `isingsample.as_dimod` returns."""
 
     def __init__(self, sampler: Sampler) -> None:
-        if "num_reads" not in sampler.options:
-            raise TypeError(f"{type(sampler).__name__} draws no samples, which dimod samplers must")
+        _innermost(sampler)
         self._sampler = sampler
 
     @property
@@ -47,12 +46,37 @@ class DimodAdapter(dimod.Sampler):  # type: ignore[misc]  # dimod ships no types
             unknown: other arguments: ignored with dimod's warning.
         """
         self.remove_unknown_kwargs(**unknown)
-        reads = self._sampler.options["num_reads"] or 1 if num_reads is None else num_reads
-        options: dict[str, Any] = {"num_reads": reads}
-        sampler = dataclasses.replace(self._sampler, **options)
+        reads = _innermost(self._sampler).options["num_reads"] or 1
+        sampler = _with_reads(self._sampler, reads if num_reads is None else num_reads)
         result = sampler.sample(from_bqm(bqm), beta=beta, seed=seed)
         states = (result.samples, list(result.problem.labels))
         found = dimod.SampleSet.from_samples_bqm(
             states, bqm.spin, sort_labels=False, info=plain(result.info)
         )
         return found.change_vartype(bqm.vartype, inplace=False)
+
+
+def _innermost(sampler: Sampler) -> Sampler:
+    """The sampler that draws the reads: itself, or the one that a wrapper has inside.
+
+    Raises:
+        TypeError: none of them draws any.
+    """
+    inside: Any = sampler
+    while "num_reads" not in inside.options:
+        inside = inside.options.get("sampler")
+        if not isinstance(inside, Sampler):
+            raise TypeError(f"{type(sampler).__name__} draws no samples, which dimod samplers must")
+    found: Sampler = inside
+    return found
+
+
+def _with_reads(sampler: Any, num_reads: int) -> Sampler:
+    """The sampler, or wrapper, with another number of reads."""
+    if "num_reads" in sampler.options:
+        replaced: Sampler = dataclasses.replace(sampler, num_reads=num_reads)
+        return replaced
+    wrapped: Sampler = dataclasses.replace(
+        sampler, sampler=_with_reads(sampler.options["sampler"], num_reads)
+    )
+    return wrapped

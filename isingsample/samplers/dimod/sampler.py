@@ -57,7 +57,7 @@ class Dimod(BlockMinimizer):
 
     child: Any = "SimulatedAnnealingSampler"
     num_reads: int = 1000
-    parameters: dict[str, Any] = field(default_factory=dict)
+    parameters: dict[str, Any] = field(default_factory=dict, hash=False)
     child_is_thermal: bool | None = None
 
     name: ClassVar[str] = "dimod"

@@ -2,13 +2,15 @@
 
 import json
 import unittest
+from collections.abc import Callable
+from typing import Any
 
 import dimod
 import dimod.testing
 import numpy as np
 import pytest
 
-from isingsample import Exact, as_dimod, get_sampler, to_bqm
+from isingsample import Exact, GaugeSpin, Refine, as_dimod, get_sampler, to_bqm
 from support.fixtures import ASYM3
 
 
@@ -64,3 +66,22 @@ def test_samplesets_can_be_stored_as_json(name: str) -> None:
     result = get_sampler(name, num_reads=2).sample(ASYM3.problem(), seed=0)
     text = json.dumps(result.to_sampleset().to_serializable())
     assert dimod.SampleSet.from_serializable(json.loads(text)) == result.to_sampleset()
+
+
+@pytest.mark.parametrize("wrap", [Refine, GaugeSpin, lambda inside: Refine(GaugeSpin(inside))])
+def test_wrappers_draw_what_the_sampler_inside_draws(wrap: Callable[[Any], Any]) -> None:
+    sampler = as_dimod(wrap(get_sampler("sa", num_reads=12)))
+    bqm = to_bqm(ASYM3.problem())
+    assert len(sampler.sample(bqm, seed=1)) == 12
+    assert len(sampler.sample(bqm, num_reads=5, seed=1)) == 5
+    with pytest.raises(TypeError, match="draws no samples"):
+        as_dimod(GaugeSpin(get_sampler("mean_field")))
+
+
+@pytest.mark.parametrize("name", ["exact", "sa", "tempering", "dimod", "dqa", "dwave"])
+def test_samplers_can_be_keys(name: str) -> None:
+    one, other = get_sampler(name), get_sampler(name)
+    assert hash(one) is not None
+    assert {one: 1}[one] == 1
+    if name != "dimod":  # whose children are equal to themselves alone
+        assert hash(one) == hash(other)

@@ -42,7 +42,7 @@ examples: $(VENV)/.all
 	$(BIN)/python examples/tiny_shakespeare.py --quick --restart --out $(VENV)/study-text
 	$(BIN)/python examples/bracket_matching.py --quick --restart --out $(VENV)/study-brackets
 	$(BIN)/python examples/j_only.py --quick --restart --out $(VENV)/study-j-only
-	$(BIN)/python examples/correlated_relevance.py --quick --restart --out $(VENV)/study-relevance
+	$(BIN)/python examples/correlated_relevance.py --quick --restart --prior pairs --modes softmax,h+J --out $(VENV)/study-relevance
 
 # Builds both packages and installs them, with each extra alone, in environments of their own.
 release: $(VENV)/.all

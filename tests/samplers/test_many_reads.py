@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isingsample import Exact, IsingProblem, TooLargeError, Transfer
+from isingsample import Exact, IsingProblem, TooLargeError, Transfer, get_sampler
 from isingsample.samplers.exact import halves
 from isingsample.samplers.transfer import sampler as transfer
 from support.fixtures import ASYM3
@@ -45,3 +45,18 @@ def test_reads_do_not_depend_on_portions(
 def test_reads_beyond_memory_are_refused(sampler: Any) -> None:
     with pytest.raises(TooLargeError, match=r"num_reads=10000000000000 .* ask for fewer reads"):
         sampler(num_reads=10**13).sample(PROBLEM)
+
+
+@pytest.mark.parametrize("name", ["gibbs", "sa", "tempering", "dimod"])
+def test_reads_that_cannot_fit_are_refused_before_work(name: str) -> None:
+    problem = IsingProblem(np.zeros((1000, 50)))
+    with pytest.raises(TooLargeError, match=r"num_reads=10000000000 of 50 spins for each of 1000"):
+        get_sampler(name, num_reads=10**10).sample(problem)
+
+
+@pytest.mark.parametrize("name", ["gibbs", "sa", "tempering"])
+def test_sweeps_whose_schedule_cannot_fit_are_refused_before_work(name: str) -> None:
+    sampler = get_sampler(name, num_sweeps=10**12)
+    for call in (sampler.sample, sampler.minimize):
+        with pytest.raises(TooLargeError, match=r"num_sweeps: temperatures of 10000000\d+ sweeps"):
+            call(IsingProblem([0.5]))

@@ -1,4 +1,4 @@
-"""Whether the reads that were asked for fit into memory."""
+"""Whether the reads and sweeps that were asked for fit into memory."""
 
 import math
 
@@ -27,4 +27,23 @@ def check_reads_fit(problem: IsingProblem, num_reads: int | None) -> None:
             f"{math.prod(problem.batch_shape)} problems need about {readable_bytes(needed)} of "
             f"memory, where {readable_bytes(available_memory())} are available; ask for fewer "
             f"reads, or sample fewer problems at a time"
+        )
+
+
+def check_sweeps_fit(num_sweeps: int, schedules: int = 1) -> None:
+    """Refuse schedules of temperatures, one for each sweep, that would not fit into memory.
+
+    Args:
+        num_sweeps: sweeps of a call, burn-in included.
+        schedules: how many different ones there are.
+
+    Raises:
+        TooLargeError: there is less memory than they take.
+    """
+    needed = float(_COPIES * 8 * num_sweeps * schedules)
+    if needed > _SMALL_BYTES and needed > available_memory():
+        raise TooLargeError(
+            f"num_sweeps: temperatures of {num_sweeps} sweeps in {schedules} schedules need about "
+            f"{readable_bytes(needed)} of memory, where {readable_bytes(available_memory())} are "
+            f"available; ask for fewer sweeps, or for fewer problems at a time"
         )

@@ -11,6 +11,7 @@ from isingsample._core.problem import IsingProblem
 from isingsample._core.result import SampleResult
 from isingsample._core.streams import Seed, Streams
 from isingsample.errors import MissingExtraError
+from isingsample.samplers._shared.reads import check_reads_fit
 from isingsample.samplers.block_sampler import BlockMinimizer
 from isingsample.samplers.dimod.children import (
     check_parameters,
@@ -92,6 +93,7 @@ class Dimod(BlockMinimizer):
 
     def _check(self, problem: IsingProblem) -> None:
         refuse_three_body(self, problem)
+        check_reads_fit(problem, self.num_reads)
 
     def _solve(self, block: Block, beta: float, streams: Streams) -> Solution:
         reads = reads_at_unit_temperature(

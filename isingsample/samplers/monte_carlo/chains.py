@@ -17,6 +17,7 @@ from isingsample._core.result import SampleResult
 from isingsample._core.states import interactions
 from isingsample._core.streams import Seed, Streams
 from isingsample.errors import MissingExtraError
+from isingsample.samplers._shared.reads import check_reads_fit, check_sweeps_fit
 from isingsample.samplers._shared.threads import LANES, run_tasks
 from isingsample.samplers.base import Minimizer
 from isingsample.samplers.block_sampler import BlockMinimizer
@@ -110,6 +111,8 @@ class ChainSampler(BlockMinimizer):
         return ChainsOnDevice(self)
 
     def _check(self, problem: IsingProblem) -> None:
+        check_reads_fit(problem, self.num_reads)
+        check_sweeps_fit(self.num_sweeps + getattr(self, "burn_in", 0))
         if self.initial_states is not None:
             check_initial_states(self.initial_states, self.num_reads, problem)
 
@@ -163,6 +166,7 @@ class ChainSampler(BlockMinimizer):
         first = self._first_states(block)
         shape = (len(problems.h), self.num_reads, block.num_spins)
         samples = np.empty(shape, np.int8) if first is None else first
+        check_sweeps_fit(num_sweeps, len(problems.h))
         betas = optimising_betas(block, num_sweeps).reshape(-1, num_sweeps)
         tasks = len(betas) * -(-self.num_reads // LANES)
         run_tasks(

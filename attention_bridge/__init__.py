@@ -2,6 +2,14 @@
 
 Each query is an Ising problem over the keys; the attention weight of a key is the probability
 that its spin is up. The arrows point one way: this package knows isingsample, never the reverse.
+
+functional         boltzmann_attention, with _masks (what is removed) and _shapes (what fits)
+module             BoltzmannAttention, with _torch_layer (what torch's layer looks like inside)
+couplings          what couplings are; coupling_tables (dense, banded, relative), _distances
+symmetry           any array as Ising couplings
+gradients          the estimators by name, with _estimators and _linear_response (how they work)
+optim              learning rates of their own for couplings
+_solver            the exact solver that suits some couplings
 """
 
 try:
